@@ -1,0 +1,6 @@
+"""Rows to batches: readers of data on disk, sets that ship with the package, and `batches`."""
+
+from osnb.datasets.images import Batches, BrokenImage, Images, batches
+from osnb.datasets.readers import READERS
+
+__all__ = ["READERS", "Batches", "BrokenImage", "Images", "batches"]

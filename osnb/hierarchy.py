@@ -1,0 +1,156 @@
+"""The WordNet 3.0 nouns: who is above whom, by all hypernyms and by the tree rule.
+
+A synset is written as its wnid, "n02084071" for dog. WordNet is no tree: a synset can have
+several hypernyms (what it is a kind of, or an instance of: `n02958343` car has one, `n02084071`
+dog has two). `parents` gives all of them in the order of WordNet's data file; `parent` gives
+the one of the tree rule, which makes the 82,115 nouns one tree with the root "entity".
+
+The packed file is written by `osnb.wordnet.build`; it is read once, on first use.
+"""
+
+import csv
+import lzma
+from bisect import bisect
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+DATA = Path(__file__).parent / "data"
+PACKED = DATA / "wordnet_nouns.tsv.xz"
+
+
+def _column(file: str, name: str) -> tuple[str, ...]:
+    with (DATA / file).open(newline="") as lines:
+        return tuple(row[name] for row in csv.DictReader(lines))
+
+
+ILSVRC = _column("ilsvrc2012_train_counts.csv", "wnid")
+"""The 1000 classes of ILSVRC 2012, sorted; none lies above another."""
+
+TINY_IMAGENET = _column("tinyimagenet_classes.csv", "wnid")
+"""The 200 of them that Tiny ImageNet has, sorted."""
+
+
+@cache
+def _nouns() -> dict[str, tuple[str, str]]:
+    """Lemmas and hypernyms of each synset, space separated, in the order of the wnids."""
+    text = lzma.decompress(PACKED.read_bytes()).decode()
+    rows = (line.split("\t") for line in text.splitlines())
+    return {wnid: (lemmas, hypernyms) for wnid, lemmas, hypernyms in rows}
+
+
+@cache
+def _chosen() -> dict[str, str]:
+    file = "wordnet_tree_parents.csv"
+    return dict(zip(_column(file, "wnid"), _column(file, "parent_wnid"), strict=True))
+
+
+def _noun(wnid: str) -> tuple[str, str]:
+    nouns = _nouns()
+    if wnid not in nouns:
+        ids = list(nouns)
+        named = [w for w in ids if str(wnid).replace(" ", "_") in lemmas(w)]
+        place = max(bisect(ids, str(wnid)) - 1, 0)
+        near = ", ".join(f"{w} ({name(w)})" for w in (named or ids[place : place + 2])[:5])
+        raise KeyError(f"{wnid!r} is no noun id of WordNet 3.0; nearest: {near}")
+    return nouns[wnid]
+
+
+def synsets() -> tuple[str, ...]:
+    """All 82,115 wnids, sorted."""
+    return tuple(_nouns())
+
+
+def lemmas(wnid: str) -> tuple[str, ...]:
+    """The synset's words as WordNet spells them, most frequent first: ("dog", "domestic_dog", ...).
+
+    Raises:
+        KeyError: no such noun; the message names the nearest. So do all functions here.
+    """
+    return tuple(_noun(wnid)[0].split(" "))
+
+
+def name(wnid: str) -> str:
+    """The first lemma, with spaces. Not unique: two synsets are called "crane"."""
+    return lemmas(wnid)[0].replace("_", " ")
+
+
+def parents(wnid: str) -> tuple[str, ...]:
+    """All hypernyms and instance hypernyms, in the order of WordNet's data file; root: ().
+
+    Instances count because a person, river or battle would otherwise be a root of its own.
+    No ILSVRC class has an instance above it.
+    """
+    return tuple(_noun(wnid)[1].split())
+
+
+def parent(wnid: str) -> str | None:
+    """The one hypernym of the tree rule, None for the root.
+
+    The only hypernym; among several, the one that ImageNet's own tree keeps, which is on
+    record for the 75 synsets above ILSVRC classes that have several; elsewhere the last in
+    `parents`, the choice that others make in trees over all of ImageNet.
+    """
+    above = parents(wnid)
+    return _chosen().get(wnid, above[-1]) if above else None
+
+
+@cache
+def _below(tree: bool) -> dict[str, list[str]]:
+    """`children` of every synset that has any, by all hypernyms or by the tree rule."""
+    below: dict[str, list[str]] = {}
+    for wnid in _nouns():
+        for above in (parent(wnid),) if tree else parents(wnid):
+            below.setdefault(above, []).append(wnid)
+    return below
+
+
+def children(wnid: str, *, tree: bool = False) -> tuple[str, ...]:
+    """The synsets that have this one among their `parents` (or as `parent`), sorted."""
+    _noun(wnid)
+    return tuple(_below(tree).get(wnid, ()))
+
+
+def siblings(wnid: str, *, tree: bool = False) -> tuple[str, ...]:
+    """The other children of all its parents (or of its one tree parent), sorted."""
+    above = path(wnid)[-2:-1] if tree else parents(wnid)
+    return tuple(sorted({w for p in above for w in children(p, tree=tree)} - {wnid}))
+
+
+def _reached(start: str, step: Callable[[str], tuple[str, ...]]) -> tuple[str, ...]:
+    """Everything that repeated steps lead to, breadth first, the start left out."""
+    found = dict.fromkeys(step(start))
+    queue = list(found)
+    for wnid in queue:
+        new = [w for w in step(wnid) if w not in found]
+        found |= dict.fromkeys(new)
+        queue += new
+    return tuple(found)
+
+
+def ancestors(wnid: str, *, tree: bool = False) -> tuple[str, ...]:
+    """All synsets above this one, itself left out, nearest first."""
+    return path(wnid)[-2::-1] if tree else _reached(wnid, parents)
+
+
+def descendants(wnid: str, *, tree: bool = False) -> tuple[str, ...]:
+    """All synsets below this one, itself left out, sorted."""
+    return tuple(sorted(_reached(wnid, lambda w: children(w, tree=tree))))
+
+
+def leaves(wnid: str) -> tuple[str, ...]:
+    """The ILSVRC classes at or below this synset by the tree rule, sorted."""
+    return tuple(w for w in ILSVRC if wnid in path(w))
+
+
+@cache
+def path(wnid: str) -> tuple[str, ...]:
+    """From the root to this synset, both included, by the tree rule."""
+    above = parent(wnid)
+    return (*path(above), wnid) if above else (wnid,)
+
+
+def distance(a: str, b: str) -> int:
+    """The number of edges between two synsets in the tree: 0 for the same, a metric."""
+    shared = sum(x == y for x, y in zip(path(a), path(b), strict=False))
+    return len(path(a)) + len(path(b)) - 2 * shared

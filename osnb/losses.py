@@ -1,0 +1,151 @@
+"""Losses: ``f(out, labels, **settings) -> (N,)``, one value per sample, the mean is the loop's.
+
+Labels are trusted here: they are checked once, where batches are made, because a check
+inside the step would wait for the device.
+"""
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+
+from torch import Tensor, bincount, where
+
+from osnb.catalogue import Catalogue
+from osnb.labels import NEGATIVE
+from osnb.outputs import Outputs
+
+
+def softmax(out: Outputs, labels: Tensor) -> Tensor:
+    """Cross-entropy over the known classes, equation 2 of Palechor et al. 2023 (S).
+
+        J(x) = -log s_y(x)   if y >= 0,   0   if y == NEGATIVE
+
+    Args:
+        out: logits (N, K) are used.
+        labels: (N,) int64, a class in [0, K) or NEGATIVE, which costs nothing.
+
+    Returns:
+        (N,) in nats, >= 0.
+    """
+    return where(labels == NEGATIVE, 0.0, _cross_entropy(out.logits, labels.clamp(min=0)))
+
+
+def background(out: Outputs, labels: Tensor, *, weights: Tensor, division: str) -> Tensor:
+    """Weighted cross-entropy with the negatives as class K, equations 1 and 4 (BG).
+
+        J(x) = -w_y log s_y(x),   y = K if negative
+
+    Args:
+        out: logits (N, K + 1), the background class last.
+        labels: (N,) int64, a class in [0, K) or NEGATIVE.
+        weights: (K + 1,) price of each class, such as `class_weights`.
+        division: "rows", the mean divides by N as equation 1 says; "weights", it divides by
+            the batch's sum of weights as the released code does: then a row's value depends
+            on the other rows.
+
+    Returns:
+        (N,) in nats, >= 0.
+    """
+    target = where(labels == NEGATIVE, out.logits.shape[1] - 1, labels)
+    weight = weights.to(out.logits)[target]
+    return weight * _cross_entropy(out.logits, target) * DIVISIONS[division](weight)
+
+
+def entropic(out: Outputs, labels: Tensor, *, weight: float) -> Tensor:
+    """Entropic open-set loss, J_E in Dhamija et al. 2018, equation 5 of Palechor et al. (EOS).
+
+    A known sample pays cross-entropy. A negative sample pays cross-entropy against the
+    uniform distribution, so it is cheapest when all K known classes are equally likely.
+
+        J(x) = -log s_y(x)                      if y >= 0
+        J(x) = -(weight / K) sum_c log s_c(x)   if y == NEGATIVE
+
+    Args:
+        out: logits (N, K) are used.
+        labels: (N,) int64, a class in [0, K) or NEGATIVE.
+        weight: price of one negative, in units of one known sample, > 0.
+
+    Returns:
+        (N,) in nats, >= 0.
+    """
+    log_s = out.logits.log_softmax(dim=1)
+    known = -log_s.gather(1, labels.clamp(min=0)[:, None]).squeeze(1)
+    return where(labels == NEGATIVE, -weight * log_s.mean(dim=1), known)
+
+
+def objectosphere(
+    out: Outputs, labels: Tensor, *, weight: float, margin: float, scale: float
+) -> Tensor:
+    """Objectosphere loss, J_R in Dhamija et al. 2018: `entropic` and a price on feature length.
+
+        J(x) = J_E(x) + scale max(margin - |f(x)|, 0)^2   if y >= 0
+        J(x) = J_E(x) + scale |f(x)|^2                    if y == NEGATIVE
+
+    Args:
+        out: logits (N, K) and features (N, D) are used.
+        labels: (N,) int64, a class in [0, K) or NEGATIVE.
+        weight: as in `entropic`.
+        margin: length that a known sample's features should reach, xi, > 0.
+        scale: price of the second term, lambda, > 0.
+
+    Returns:
+        (N,) in nats, >= 0.
+    """
+    square = out.features.square().sum(dim=1)
+    # a gradient of sqrt exists everywhere but at 0, where a dead network's features lie
+    short = (margin - square.clamp(min=1e-12).sqrt()).clamp(min=0)
+    price = where(labels == NEGATIVE, square, short.square())
+    return entropic(out, labels, weight=weight) + scale * price
+
+
+def class_weights(labels: Tensor, *, classes: int) -> Tensor:
+    """Weights of equation 4: w_c = N / (C N_c), so that every class weighs the same.
+
+    Args:
+        labels: (N,) int64 training labels in [0, C - 1), NEGATIVE is class C - 1.
+        classes: C, the background class counted.
+
+    Returns:
+        (C,) float32; their mean over the samples is 1.
+
+    Raises:
+        ValueError: a class has no sample.
+    """
+    target = where(labels == NEGATIVE, classes - 1, labels)
+    counts = bincount(target, minlength=classes)
+    if (counts == 0).any():
+        empty = (counts == 0).nonzero().flatten().tolist()
+        raise ValueError(f"every class needs a sample; none of {classes} has label {empty}")
+    return len(labels) / (classes * counts.float())
+
+
+def configured(name: str, **settings) -> Callable[[Outputs, Tensor], Tensor]:
+    """The loss called `name` with those of the settings that its signature asks for.
+
+    Raises:
+        KeyError: no such loss; the message lists them.
+        TypeError: the loss asks for a setting that is not among these.
+    """
+    loss = LOSSES[name]
+    asked = [key for key in inspect.signature(loss).parameters if key not in {"out", "labels"}]
+    missing = [key for key in asked if key not in settings]
+    if missing:
+        raise TypeError(f"loss '{name}' needs {', '.join(missing)}")
+    return partial(loss, **{key: settings[key] for key in asked})
+
+
+def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    return -logits.log_softmax(dim=1).gather(1, labels[:, None]).squeeze(1)
+
+
+DIVISIONS = Catalogue(
+    rows=lambda weight: 1.0,  # noqa: ARG005
+    weights=lambda weight: len(weight) / weight.sum(),
+)
+
+LOSSES = Catalogue(
+    softmax=softmax,
+    background=background,
+    entropic=entropic,
+    objectosphere=objectosphere,
+)

@@ -1,0 +1,124 @@
+"""Networks: ``f(*, classes, features, ...) -> Module`` whose call gives `Outputs`."""
+
+from itertools import pairwise
+
+from torch import Tensor, nn
+
+from osnb import vision  # noqa: F401 - timm imports torchvision
+from osnb.catalogue import Catalogue
+from osnb.outputs import Outputs
+
+
+class Network(nn.Module):
+    """A trunk that gives features (N, D) and a head that turns them into logits (N, C)."""
+
+    def __init__(self, trunk: nn.Module, head: nn.Module):
+        super().__init__()
+        self.trunk, self.head = trunk, head
+
+    def forward(self, images: Tensor) -> Outputs:
+        features = self.trunk(images)
+        return Outputs(self.head(features), features)
+
+
+def mlp(*, classes: int, features: int = 64, channels: int = 1, size: int = 8) -> Network:
+    """Two layers with ReLU on flat pixels, for the 8 x 8 digits.
+
+    Args:
+        classes: C, columns of the logits.
+        features: D, width of both layers.
+        channels: of an image.
+        size: edge of an image in pixels.
+    """
+    trunk = nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(channels * size * size, features),
+        nn.ReLU(),
+        nn.Linear(features, features),
+        nn.ReLU(),
+    )
+    return Network(trunk, nn.Linear(features, classes))
+
+
+def conv(*, classes: int, features: int = 128, width: int = 32, channels: int = 3) -> Network:
+    """Four convolutions of stride 2 and a mean over places, for small images on a CPU.
+
+    Each layer halves the edge: convolution 3 x 3, batch norm, ReLU, with width, 2 width,
+    4 width and D channels.
+
+    Args:
+        classes: C, columns of the logits.
+        features: D, channels of the last layer.
+        width: channels of the first layer.
+        channels: of an image.
+    """
+    wide = [channels, width, 2 * width, 4 * width, features]
+    layers = [_convolution(*ends, stride=2) for ends in pairwise(wide)]
+    trunk = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    return Network(trunk, nn.Linear(features, classes))
+
+
+def resnet9(*, classes: int, features: int = 256, width: int = 32, dropout: float = 0.0) -> Network:
+    """Nine-layer residual network for photographs at 32 px.
+
+    A stem, then three stages that halve the edge by pooling; the first and the last stage
+    add a residual pair of convolutions.
+
+    Args:
+        classes: C, columns of the logits.
+        features: D, channels of the last stage.
+        width: channels of the stem.
+        dropout: share of the features set to 0 before the head in training.
+    """
+    trunk = nn.Sequential(
+        _convolution(3, width),
+        _halving(width, 2 * width),
+        _Residual(2 * width),
+        _halving(2 * width, 4 * width),
+        _halving(4 * width, features),
+        _Residual(features),
+        nn.AdaptiveMaxPool2d(1),
+        nn.Flatten(),
+    )
+    return Network(trunk, nn.Sequential(nn.Dropout(dropout), nn.Linear(features, classes)))
+
+
+def resnet50(*, classes: int, features: int) -> Network:
+    """ResNet-50 with the two-layer head of Palechor et al. 2023, random weights.
+
+    The authors replace the classifier by a layer 2048 to D with bias, and put a layer D to C
+    without bias behind it, nothing between. The D values are their features; they use D = C.
+
+    Args:
+        classes: C, columns of the logits.
+        features: D, width of the middle layer.
+    """
+    import timm
+
+    backbone = timm.create_model("resnet50", num_classes=0, zero_init_last=False)
+    trunk = nn.Sequential(backbone, nn.Linear(2048, features))
+    return Network(trunk, nn.Linear(features, classes, bias=False))
+
+
+def _convolution(inputs: int, outputs: int, *, stride: int = 1) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False),
+        nn.BatchNorm2d(outputs),
+        nn.ReLU(),
+    )
+
+
+def _halving(inputs: int, outputs: int) -> nn.Sequential:
+    return nn.Sequential(_convolution(inputs, outputs), nn.MaxPool2d(2))
+
+
+class _Residual(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.pair = nn.Sequential(_convolution(width, width), _convolution(width, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.pair(x)
+
+
+MODELS = Catalogue(mlp=mlp, conv=conv, resnet9=resnet9, resnet50=resnet50)

@@ -1,0 +1,198 @@
+"""Scores tables: one row per test sample, written whole, checked, and found by what they say.
+
+A scores table is a parquet file. Its columns are `COLUMNS` and then one float64 column per
+scoring rule; its metadata holds the stamp of its run (notebook, run, parameters, hash of the
+code) and the hashes of its inputs, never a clock, a commit or a device.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from osnb import repro
+from osnb.labels import ROLES, roles
+
+COLUMNS = ("sample", "source", "role", "group", "class", "label", "pred")
+KEY = b"osnb"
+
+
+def write(path: Path, scores: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
+    """Write a scores table, aside and renamed; equal content gives equal bytes.
+
+    Args:
+        path: of the parquet file.
+        scores: N rows, `COLUMNS` and float64 columns of scores.
+        metadata: goes into the file as json.
+
+    Raises:
+        ValueError: the frame breaks the contract; the message says where.
+    """
+    check(scores)
+    table = pa.Table.from_pandas(scores, preserve_index=False)
+    text = json.dumps(metadata, sort_keys=True).encode()
+    with repro.writing(path) as aside:
+        pq.write_table(table.replace_schema_metadata({KEY: text}), aside, compression="zstd")
+
+
+def read(path: Path) -> pd.DataFrame:
+    """The scores table at `path`, checked; its metadata in `.attrs`.
+
+    Raises:
+        ValueError: the file is no whole scores table.
+    """
+    try:
+        table = pq.read_table(path)
+        metadata = json.loads(table.schema.metadata[KEY])
+    except (OSError, KeyError, TypeError, pa.ArrowInvalid) as error:
+        raise ValueError(
+            f"{path} is no whole scores table ({error}); remove it and run its notebook again"
+        ) from error
+    scores = table.to_pandas()
+    check(scores)
+    scores.attrs = metadata
+    return scores
+
+
+def check(scores: pd.DataFrame) -> None:
+    """Hold a frame against the contract of scores tables.
+
+    Raises:
+        ValueError: a column is missing or of another type, a sample appears twice, a role does
+            not follow from its label, a prediction is no known class, or a score is NaN.
+    """
+    missing = [column for column in COLUMNS if column not in scores]
+    if missing:
+        raise ValueError(f"a scores table needs the columns {COLUMNS}; it lacks {missing}")
+    rules = [column for column in scores if column not in COLUMNS]
+    wrong = [rule for rule in rules if scores[rule].dtype != np.float64]
+    if wrong or not rules:
+        raise ValueError(f"scores are float64, at least one rule; got {dict(scores[rules].dtypes)}")
+    if scores["sample"].duplicated().any():
+        twice = scores["sample"][scores["sample"].duplicated()].iloc[0]
+        raise ValueError(f"each sample has one row; {twice!r} has several")
+    if (roles(scores["label"].to_numpy()) != scores["role"].to_numpy()).any():
+        raise ValueError(f"roles are {ROLES}, for labels >= 0, -1 and -2; they disagree")
+    if len(scores) and scores["pred"].min() < 0:
+        raise ValueError(f"pred is a known class, >= 0; got {scores['pred'].min()}")
+    empty = [rule for rule in rules if scores[rule].isna().any()]
+    if empty:
+        raise ValueError(f"scores are numbers; {empty} hold a NaN")
+
+
+def collect(notebook: str, size: str) -> pd.DataFrame:
+    """The finished runs of a training notebook, found by their metadata, never their name.
+
+    A run is looked for in runs/ and then in figures/, where the latest good ones are kept.
+
+    Returns:
+        One row per run, sorted by name: its parameters, `path` of its scores table, `hash` of
+        that file. `.attrs["missing"]` lists the params files of that size without a run.
+
+    Raises:
+        FileNotFoundError: there is none; the message says how to make them.
+    """
+    rows = {row["run"]: row for row in _finished(notebook, size)}
+    wanted = expected(notebook, size)
+    missing = [name for name in wanted if name not in rows]
+    if not rows:
+        files = f"params/{notebook}/{size}_*.yaml" if wanted else f"params/{notebook}/*.yaml"
+        raise FileNotFoundError(
+            f"no finished run of {notebook} with size {size!r} in runs/ or figures/; "
+            f"make them with: osnb run {files}"
+        )
+    runs = pd.DataFrame([rows[name] for name in sorted(rows)])
+    runs.attrs["missing"] = missing
+    return runs
+
+
+def expected(notebook: str, size: str) -> list[str]:
+    """The runs that params/NOTEBOOK/ describes for a size, sorted."""
+    files = sorted((repro.root() / "params" / notebook).glob("*.yaml"))
+    return [file.stem for file in files if repro.params(file).get("size") == size]
+
+
+def stack(runs: pd.DataFrame, *columns: str, file: str = "scores") -> pd.DataFrame:
+    """The tables of several runs below each other, with the run's parameters as columns.
+
+    Args:
+        runs: from `collect`.
+        columns: parameters to repeat on every row, such as protocol, loss and seed.
+        file: "scores" or "history".
+    """
+    parts = []
+    for row in runs.to_dict("records"):
+        path = Path(row["path"]).with_name(f"{file}.parquet")
+        part = read(path) if file == "scores" else pd.read_parquet(path)
+        parts.append(part.assign(**{name: row[name] for name in ("run", *columns)}))
+    stacked = pd.concat(parts, ignore_index=True)
+    stacked.attrs = {}
+    return stacked
+
+
+def inputs(runs: pd.DataFrame) -> dict[str, str]:
+    """Hash of each run's scores table, for the stamp of what is made from them."""
+    return dict(zip(runs["run"], runs["hash"], strict=True))
+
+
+def published(paper: str, table: str) -> pd.DataFrame:
+    """A table of a paper as printed, from osnb/published.
+
+    Raises:
+        FileNotFoundError: no such table; the message lists the paper's.
+    """
+    folder = repro.PACKAGE / "published" / paper
+    path = folder / f"{table}.csv"
+    if not path.is_file():
+        names = ", ".join(sorted(file.stem for file in folder.glob("*.csv")))
+        raise FileNotFoundError(f"no table {table!r} of {paper!r}; there are: {names or 'none'}")
+    return pd.read_csv(path)
+
+
+def compare(
+    theirs: pd.DataFrame, ours: pd.DataFrame, *, on: list[str], value: str, comparable: bool
+) -> pd.DataFrame:
+    """Published numbers beside ours, one row each: paper, ours, difference, run.
+
+    Args:
+        theirs: columns `on` and `value`, as printed; NaN is a dash in the paper.
+        ours: columns `on`, `value` and `run`; a mean over seeds names them all in `run`.
+        on: columns that tell which numbers belong together.
+        value: the column that both frames have.
+        comparable: whether ours is the paper's experiment; if not, there is no difference.
+    """
+    both = theirs[[*on, value]].merge(
+        ours[[*on, value, "run"]], on=on, how="left", suffixes=("_paper", "_ours")
+    )
+    both = both.rename(columns={f"{value}_paper": "paper", f"{value}_ours": "ours"})
+    both["difference"] = both["ours"] - both["paper"] if comparable else np.nan
+    both["run"] = both["run"].fillna("not run")
+    return both[[*on, "paper", "ours", "difference", "run"]]
+
+
+def mean_and_spread(
+    values: pd.DataFrame, *, by: list[str], value: str, seed: str = "seed"
+) -> pd.DataFrame:
+    """Mean and standard deviation over seeds (n - 1), and how many there were.
+
+    Returns:
+        `by`, `value`, `spread` (NaN for one seed), `seeds`.
+    """
+    groups = values.groupby(by, sort=False)
+    frame = groups[value].agg(["mean", "std"]).reset_index()
+    frame["seeds"] = groups[seed].nunique().to_numpy()
+    return frame.rename(columns={"mean": value, "std": "spread"})
+
+
+def _finished(notebook: str, size: str) -> Iterator[dict[str, Any]]:
+    """Figures first, so that a run in runs/ takes the place of its published copy."""
+    for base in (repro.root() / "figures", repro.out() / "figures", repro.out() / "runs"):
+        for path in sorted((base / notebook).glob("*/scores.parquet")):
+            metadata = json.loads(pq.read_schema(path).metadata[KEY])
+            if metadata["parameters"]["size"] == size:
+                yield metadata["parameters"] | {"path": str(path), "hash": repro.file_hash(path)}

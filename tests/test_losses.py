@@ -1,0 +1,179 @@
+"""Losses against a second voice in plain Python, hand-derived gradients, and laws."""
+
+import math
+
+import pytest
+import torch
+
+from osnb import losses
+from osnb.labels import NEGATIVE
+from osnb.outputs import Outputs
+
+K = 4
+SETTINGS = {
+    "weight": 0.7,
+    "margin": 3.0,
+    "scale": 0.1,
+    "division": "rows",
+    "weights": torch.tensor([0.5, 1.0, 2.0, 0.25, 4.0]),
+}
+
+
+def columns(name):
+    return K + (name == "background")
+
+
+@pytest.fixture
+def batch():
+    """logits (9, 5), features (9, 3) and labels with two negatives, in float64."""
+    generator = torch.Generator().manual_seed(0)
+    logits = 3 * torch.randn(9, K + 1, generator=generator, dtype=torch.float64)
+    features = 2 * torch.randn(9, 3, generator=generator, dtype=torch.float64)
+    return logits, features, torch.tensor([0, 1, 2, 3, NEGATIVE, 0, 1, NEGATIVE, 3])
+
+
+def softly(row):
+    """Softmax of a list of floats by its definition."""
+    total = sum(math.exp(z) for z in row)
+    return [math.exp(z) / total for z in row]
+
+
+def slow_softmax(z, f, y):
+    return 0.0 if y == NEGATIVE else -math.log(softly(z)[y])
+
+
+def slow_background(z, f, y):
+    y = K if y == NEGATIVE else y
+    return -SETTINGS["weights"][y].item() * math.log(softly(z)[y])
+
+
+def slow_entropic(z, f, y):
+    # cross-entropy against a target t: 1 at the class, or weight / K everywhere
+    targets = [0.7 / K] * K if y == NEGATIVE else [float(c == y) for c in range(K)]
+    return -sum(t * math.log(s) for t, s in zip(targets, softly(z), strict=True))
+
+
+def slow_objectosphere(z, f, y):
+    length = math.sqrt(sum(x * x for x in f))
+    price = length**2 if y == NEGATIVE else max(3.0 - length, 0) ** 2
+    return slow_entropic(z, f, y) + 0.1 * price
+
+
+SLOW = {
+    "softmax": slow_softmax,
+    "background": slow_background,
+    "entropic": slow_entropic,
+    "objectosphere": slow_objectosphere,
+}
+
+
+@pytest.mark.parametrize("name", losses.LOSSES)
+def test_each_row_matches_the_second_voice(name, batch):
+    logits, features, labels = batch
+    logits = logits[:, : columns(name)]
+    ours = losses.configured(name, **SETTINGS)(Outputs(logits, features), labels)
+    slow = [
+        SLOW[name](z, f, y)
+        for z, f, y in zip(logits.tolist(), features.tolist(), labels.tolist(), strict=True)
+    ]
+    assert ours.tolist() == pytest.approx(slow, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", losses.LOSSES)
+@pytest.mark.parametrize("kept", ["both", "known", "negative"])
+def test_gradient_is_finite_and_agrees_with_differences(name, kept, batch):
+    logits, features, labels = batch
+    rows = {"both": labels > -9, "known": labels >= 0, "negative": labels == NEGATIVE}[kept]
+    logits = logits[rows, : columns(name)].requires_grad_()
+    features = features[rows].requires_grad_()
+    loss = losses.configured(name, **SETTINGS)
+    assert torch.autograd.gradcheck(
+        lambda z, f: loss(Outputs(z, f), labels[rows]), (logits, features)
+    )
+
+
+def test_gradient_of_a_negative_pulls_entropic_to_uniform_and_background_to_its_column(batch):
+    logits, _, _ = batch
+    z = logits[:1, :K].clone().requires_grad_()
+    losses.entropic(Outputs(z, ()), torch.tensor([NEGATIVE]), weight=1.0).sum().backward()
+    torch.testing.assert_close(z.grad, z.detach().softmax(1) - 1 / K)
+    z = logits[:1].clone().requires_grad_()
+    weights = torch.ones(K + 1)
+    loss = losses.background(
+        Outputs(z, ()), torch.tensor([NEGATIVE]), weights=weights, division="rows"
+    )
+    loss.sum().backward()
+    expected = z.detach().softmax(1) - torch.eye(K + 1, dtype=torch.float64)[K]
+    torch.testing.assert_close(z.grad, expected)
+
+
+def test_entropic_is_least_where_all_known_classes_are_equally_likely():
+    flat = Outputs(torch.full((1, K), 5.0), ())
+    tilted = Outputs(torch.tensor([[5.0, 5.0, 5.0, 5.1]]), ())
+    label = torch.tensor([NEGATIVE])
+    assert losses.entropic(flat, label, weight=1.0).item() == pytest.approx(math.log(K))
+    assert losses.entropic(tilted, label, weight=1.0) > losses.entropic(flat, label, weight=1.0)
+
+
+def test_known_rows_of_softmax_and_entropic_are_torchs_cross_entropy(batch):
+    logits, _, labels = batch
+    known = labels >= 0
+    theirs = torch.nn.functional.cross_entropy(logits[known], labels[known], reduction="none")
+    out = Outputs(logits, ())
+    torch.testing.assert_close(losses.softmax(out, labels)[known], theirs)
+    torch.testing.assert_close(losses.entropic(out, labels, weight=9.0)[known], theirs)
+
+
+def test_background_divided_by_weights_has_the_mean_of_torchs_weighted_cross_entropy(batch):
+    logits, _, labels = batch
+    weights = SETTINGS["weights"].double()
+    ours = losses.background(Outputs(logits, ()), labels, weights=weights, division="weights")
+    target = labels.where(labels != NEGATIVE, K)
+    theirs = torch.nn.functional.cross_entropy(logits, target, weight=weights)
+    torch.testing.assert_close(ours.mean(), theirs)
+
+
+@pytest.mark.parametrize("name", losses.LOSSES)
+def test_a_row_does_not_depend_on_its_neighbours(name, batch):
+    logits, features, labels = batch
+    logits, loss = logits[:, : columns(name)], losses.configured(name, **SETTINGS)
+    whole = loss(Outputs(logits, features), labels)
+    for i in range(len(labels)):
+        alone = loss(Outputs(logits[i : i + 1], features[i : i + 1]), labels[i : i + 1])
+        torch.testing.assert_close(alone[0], whole[i])
+
+
+@pytest.mark.parametrize("name", losses.LOSSES)
+def test_huge_logits_stay_finite(name):
+    logits = torch.tensor([[1e4, -1e4, 0, 0, 0], [1e4, -1e4, 0, 0, 0]])[:, : columns(name)]
+    out = Outputs(logits.requires_grad_(), torch.zeros(2, 3, requires_grad=True))
+    loss = losses.configured(name, **SETTINGS)(out, torch.tensor([1, NEGATIVE])).mean()
+    loss.backward()
+    assert loss.isfinite()
+    assert logits.grad.isfinite().all()
+
+
+def test_class_weights_are_equation_4():
+    labels = torch.tensor([0] * 6 + [1] * 3 + [NEGATIVE])
+    assert losses.class_weights(labels, classes=3).tolist() == pytest.approx(
+        [10 / (3 * 6), 10 / (3 * 3), 10 / (3 * 1)]
+    )
+
+
+def test_class_weights_refuse_an_empty_class():
+    with pytest.raises(ValueError, match=r"none of 4 has label \[2\]"):
+        losses.class_weights(torch.tensor([0, 1, NEGATIVE]), classes=4)
+
+
+def test_a_wrong_name_or_a_missing_setting_is_named():
+    with pytest.raises(KeyError, match="background, entropic, objectosphere, softmax"):
+        losses.configured("entropy")
+    with pytest.raises(TypeError, match="'objectosphere' needs margin, scale"):
+        losses.configured("objectosphere", weight=1.0)
+    with pytest.raises(KeyError, match="rows, weights"):
+        losses.background(
+            Outputs(torch.zeros(1, 2), ()),
+            torch.tensor([0]),
+            weights=torch.ones(2),
+            division="mean",
+        )

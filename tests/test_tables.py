@@ -1,0 +1,169 @@
+"""The scores table's contract: bytes, refusals, and runs found by what their files say."""
+
+import hashlib
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from osnb import repro, tables
+
+
+@pytest.fixture
+def scores():
+    """Four samples: two known, a negative, an unknown."""
+    return pd.DataFrame(
+        {
+            "sample": ["a", "b", "c", "d"],
+            "source": "digits",
+            "role": ["known", "known", "negative", "unknown"],
+            "group": "",
+            "class": ["0", "1", "5", "7"],
+            "label": [0, 1, -1, -2],
+            "pred": [0, 0, 1, 1],
+            "max_softmax": [0.9, 1.0, 1 / 3, 0.5],
+        }
+    )
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """An empty project folder that `repro` takes for ours."""
+    monkeypatch.setattr(repro, "root", lambda: tmp_path)
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    return tmp_path
+
+
+def finish(folder, scores, **parameters):
+    tables.write(folder / "scores.parquet", scores, {"parameters": parameters})
+
+
+def describe(project, *names, size="mini"):
+    for name in names:
+        file = project / "params" / "12_train" / f"{name}.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(yaml.safe_dump({"run": name, "size": size}))
+
+
+def test_what_is_read_is_what_was_written(tmp_path, scores):
+    tables.write(tmp_path / "s.parquet", scores, {"parameters": {"seed": 3}})
+    back = tables.read(tmp_path / "s.parquet")
+    assert back.attrs == {"parameters": {"seed": 3}}
+    assert back.columns.tolist() == scores.columns.tolist()
+    assert back["max_softmax"].tolist() == scores["max_softmax"].tolist()  # to the last bit
+
+
+def test_equal_tables_are_equal_files(tmp_path, scores):
+    tables.write(tmp_path / "a.parquet", scores, {"seed": 0, "run": "x"})
+    tables.write(tmp_path / "b.parquet", scores.copy(), {"run": "x", "seed": 0})
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda s: s.drop(columns="group"), r"lacks \['group'\]"),
+        (lambda s: s.drop(columns="max_softmax"), "at least one rule"),
+        (lambda s: s.astype({"max_softmax": np.float32}), "float32"),
+        (lambda s: s.assign(sample="a"), "'a' has several"),
+        (lambda s: s.assign(role="known"), "disagree"),
+        (lambda s: s.assign(label=[0, 1, -1, -3]), "got -3"),
+        (lambda s: s.assign(pred=[0, 0, 1, -1]), "got -1"),
+        (lambda s: s.assign(max_softmax=[1.0, np.nan, 0, 0]), r"\['max_softmax'\] hold a NaN"),
+    ],
+)
+def test_a_frame_that_breaks_the_contract_is_refused_and_nothing_is_written(
+    tmp_path, scores, change, reason
+):
+    with pytest.raises(ValueError, match=reason):
+        tables.write(tmp_path / "s.parquet", change(scores), {})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-50], lambda _: b""])
+def test_a_half_written_file_is_named(tmp_path, scores, damage):
+    path = tmp_path / "s.parquet"
+    tables.write(path, scores, {})
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=r"s\.parquet is no whole scores table .* run its"):
+        tables.read(path)
+
+
+def test_a_parquet_file_without_our_metadata_is_refused(tmp_path, scores):
+    scores.to_parquet(tmp_path / "s.parquet")
+    with pytest.raises(ValueError, match="no whole scores table"):
+        tables.read(tmp_path / "s.parquet")
+
+
+def test_runs_are_found_by_their_metadata_and_the_missing_are_named(project, scores):
+    describe(project, "mini_a", "mini_b", "mini_c")
+    describe(project, "tiny_a", size="tiny")
+    here = project / "runs" / "12_train"
+    finish(here / "any-name", scores, run="mini_b", size="mini", seed=4)
+    finish(here / "mini_a", scores, run="tiny_a", size="tiny", seed=4)
+    runs = tables.collect("12_train", "mini")
+    assert runs["run"].tolist() == ["mini_b"]
+    assert runs["seed"].tolist() == [4]
+    assert runs.attrs["missing"] == ["mini_a", "mini_c"]
+
+
+def test_a_run_takes_the_place_of_its_published_copy(project, scores):
+    finish(project / "figures" / "12_train" / "x", scores, run="x", size="mini")
+    finish(project / "figures" / "12_train" / "y", scores, run="y", size="mini")
+    finish(project / "runs" / "12_train" / "x", scores.iloc[:2], run="x", size="mini")
+    runs = tables.collect("12_train", "mini")
+    assert [len(tables.read(path)) for path in runs["path"]] == [2, 4]
+    published = project / "figures" / "12_train" / "y" / "scores.parquet"
+    assert tables.inputs(runs)["y"] == hashlib.sha256(published.read_bytes()).hexdigest()
+
+
+def test_no_run_at_all_says_how_to_make_them(project):
+    describe(project, "paper_a", size="paper")
+    with pytest.raises(FileNotFoundError, match=r"osnb run params/12_train/paper_\*\.yaml"):
+        tables.collect("12_train", "paper")
+
+
+def test_stacked_tables_carry_their_runs_parameters(project, scores):
+    for seed in (0, 1):
+        finish(
+            project / "runs" / "12_train" / f"s{seed}", scores, run=f"s{seed}", size="m", seed=seed
+        )
+    stacked = tables.stack(tables.collect("12_train", "m"), "seed")
+    assert stacked["seed"].tolist() == [0] * 4 + [1] * 4
+    assert stacked["run"].tolist() == ["s0"] * 4 + ["s1"] * 4
+
+
+def test_published_tables_are_read_and_a_wrong_name_lists_them():
+    assert len(tables.published("palechor2023", "table2")) == 18
+    with pytest.raises(FileNotFoundError, match="table1, table2"):
+        tables.published("palechor2023", "table9")
+
+
+def test_a_comparison_keeps_dashes_and_missing_runs_visible():
+    theirs = pd.DataFrame({"loss": ["S", "BG", "EOS"], "ccr": [0.5, np.nan, 0.7]})
+    ours = pd.DataFrame({"loss": ["S", "BG"], "ccr": [0.4, 0.3], "run": ["r1", "r2"]})
+    rows = tables.compare(theirs, ours, on=["loss"], value="ccr", comparable=True)
+    assert rows["run"].tolist() == ["r1", "r2", "not run"]
+    assert rows["difference"].iloc[0] == pytest.approx(-0.1)
+    assert rows["difference"].isna().tolist() == [False, True, True]
+    rows = tables.compare(theirs, ours, on=["loss"], value="ccr", comparable=False)
+    assert rows["difference"].isna().all()
+
+
+def test_mean_and_spread_are_over_seeds():
+    values = pd.DataFrame(
+        {"loss": ["S", "S", "S", "BG"], "seed": [0, 1, 2, 0], "auroc": [0.5, 0.6, 0.7, 0.9]}
+    )
+    rows = tables.mean_and_spread(values, by=["loss"], value="auroc").set_index("loss")
+    assert rows.loc["S"].tolist() == pytest.approx([0.6, 0.1, 3])
+    assert np.isnan(rows.loc["BG", "spread"])
+
+
+def test_metadata_is_json_with_sorted_keys(tmp_path, scores):
+    import pyarrow.parquet as pq
+
+    tables.write(tmp_path / "s.parquet", scores, {"b": 1, "a": 2})
+    text = pq.read_schema(tmp_path / "s.parquet").metadata[tables.KEY].decode()
+    assert text == json.dumps({"a": 2, "b": 1})

@@ -1,0 +1,215 @@
+"""The loop against a loop written out, continuing against not stopping, and what is refused."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from osnb import losses, models, train
+from osnb.outputs import Outputs
+
+IMAGES = torch.rand(50, 1, 8, 8, generator=torch.Generator().manual_seed(1))
+LABELS = torch.randint(-1, 3, (50,), generator=torch.Generator().manual_seed(2))
+LOSS = losses.configured("entropic", weight=1.0)
+
+
+def batches(epoch):
+    """Batches of 16 whose order follows from the epoch."""
+    order = torch.randperm(50, generator=torch.Generator().manual_seed(epoch))
+    return [(IMAGES[rows], LABELS[rows]) for rows in order.split(16)]
+
+
+def in_order(_):
+    return [(IMAGES[start : start + 16], LABELS[start : start + 16]) for start in (0, 16, 32, 48)]
+
+
+def new_model():
+    torch.manual_seed(3)
+    model = models.mlp(classes=3, features=8)
+    model.trunk.append(torch.nn.Dropout(0.2))  # so that random numbers inside the net matter
+    return model
+
+
+def fit(model, directory, **changes):
+    settings = {
+        "epochs": 4,
+        "optimizer": torch.optim.Adam(model.parameters(), lr=0.01),
+        "schedule": train.cosine,
+        "validate": lambda model: {"size": sum(p.detach().abs().sum() for p in model.parameters())},
+        "directory": directory,
+        "seed": 5,
+    }
+    return train.fit(model, LOSS, batches, **(settings | changes))
+
+
+def weights(model):
+    return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+def test_fit_is_the_plain_loop(tmp_path):
+    model = new_model()
+    model.trunk[-1].p = 0.0
+    history = fit(model, tmp_path, schedule=train.constant, epochs=2)
+    torch.manual_seed(3)
+    other = models.mlp(classes=3, features=8)
+    optimizer, means = torch.optim.Adam(other.parameters(), lr=0.01), []
+    for epoch in (1, 2):
+        values = []
+        for images, labels in batches(epoch):
+            loss = LOSS(other(images), labels)
+            optimizer.zero_grad()
+            loss.mean().backward()
+            optimizer.step()
+            values += loss.tolist()
+        means.append(np.mean(values))
+    assert torch.equal(weights(model), weights(other))
+    assert history["loss"].tolist() == pytest.approx(means, rel=1e-6)
+
+
+@pytest.mark.parametrize("stopped_after", [1, 3])
+def test_a_run_that_continues_ends_with_the_same_bytes(tmp_path, stopped_after):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    straight, history = (model := new_model()), fit(model, whole)
+
+    def stop(_):
+        stop.calls += 1
+        if stop.calls > stopped_after:
+            raise KeyboardInterrupt
+        return {"size": 0.0}
+
+    stop.calls = 0
+    with pytest.raises(KeyboardInterrupt):
+        fit(new_model(), broken, validate=stop)
+    assert len(pd.read_parquet(broken / "history.parquet")) == stopped_after
+    resumed = new_model()
+    continued = fit(resumed, broken)
+    assert torch.equal(weights(resumed), weights(straight))
+    pd.testing.assert_frame_equal(continued.drop(columns="size"), history.drop(columns="size"))
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path):
+    fit(new_model(), tmp_path)
+
+    def never(_):
+        raise AssertionError("trained again")
+
+    model = new_model()
+    history = fit(model, tmp_path, validate=never)
+    assert len(history) == 4
+    assert not torch.equal(weights(model), weights(new_model()))
+
+
+def test_history_has_a_row_per_epoch_with_the_rate_of_its_schedule(tmp_path):
+    history = fit(new_model(), tmp_path)
+    expected = [0.01 * (1 + math.cos(math.pi * e / 4)) / 2 for e in range(4)]
+    assert history["epoch"].tolist() == [1, 2, 3, 4]
+    assert history["learning_rate"].tolist() == pytest.approx(expected)
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "history.parquet"), history)
+
+
+def test_two_runs_write_the_same_history_bytes(tmp_path):
+    fit(new_model(), tmp_path / "a")
+    fit(new_model(), tmp_path / "b")
+    first, second = ((tmp_path / d / "history.parquet").read_bytes() for d in "ab")
+    assert first == second
+
+
+def scripted(values):
+    """A `validate` that reports the values in turn and remembers each epoch's weights."""
+    seen = []
+
+    def validate(model):
+        seen.append(weights(model))
+        return {"best": values[len(seen) - 1]}
+
+    return validate, seen
+
+
+def test_best_is_the_first_epoch_with_the_largest_value(tmp_path):
+    validate, seen = scripted([0.1, 0.7, 0.7, 0.2])
+    model = new_model()
+    fit(model, tmp_path, validate=validate)
+    assert torch.equal(weights(train.best(model, tmp_path)), seen[1])
+    assert torch.equal(weights(model), seen[3])
+
+
+def test_best_without_a_best_epoch_is_refused(tmp_path):
+    model = new_model()
+    fit(model, tmp_path, epochs=1)
+    with pytest.raises(FileNotFoundError, match="'best'"):
+        train.best(model, tmp_path)
+
+
+def test_patience_stops_after_so_many_epochs_without_a_better_one(tmp_path):
+    validate, seen = scripted([0.5, 0.6, 0.6, 0.1, 0.9, 0.9])
+    assert len(fit(new_model(), tmp_path, validate=validate, epochs=6, patience=2)) == 4
+    assert len(seen) == 4
+
+
+def test_a_loss_that_is_not_finite_stops_with_the_epoch_and_keeps_the_one_before(tmp_path):
+    model = new_model()
+
+    def break_it(model):
+        if break_it.armed:
+            with torch.no_grad():
+                next(model.parameters()).fill_(float("nan"))
+        break_it.armed = True
+        return {}
+
+    break_it.armed = False
+    with pytest.raises(FloatingPointError, match=r"epoch 3 is nan: lower the learning rate"):
+        fit(model, tmp_path, validate=break_it)
+    assert len(pd.read_parquet(tmp_path / "history.parquet")) == 2
+
+
+def test_a_truncated_checkpoint_is_named(tmp_path):
+    fit(new_model(), tmp_path, epochs=1)
+    file = tmp_path / "checkpoint.pt"
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(ValueError, match=r"checkpoint\.pt cannot be read .* remove it"):
+        fit(new_model(), tmp_path)
+
+
+def test_predict_keeps_the_order_and_turns_dropout_off():
+    model = new_model().train()
+    out = train.predict(model, in_order)
+    again = train.predict(model, in_order)
+    with torch.no_grad():
+        expected = model.eval()(IMAGES)
+    np.testing.assert_allclose(out.logits, expected.logits, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(out.features, again.features)
+    assert out.logits.dtype == out.features.dtype == np.float32
+
+
+def test_bfloat16_is_close_and_hands_float32_to_the_loss(tmp_path):
+    model = new_model()
+    seen = []
+
+    def loss(out: Outputs, labels):
+        seen.append(out.logits.dtype)
+        return LOSS(out, labels)
+
+    plain = train.predict(model, in_order)
+    low = train.predict(model, in_order, precision="bfloat16")
+    np.testing.assert_allclose(low.logits, plain.logits, atol=0.02)
+    train.fit(
+        model,
+        loss,
+        batches,
+        epochs=1,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        schedule=train.constant,
+        validate=lambda _: {},
+        directory=tmp_path,
+        seed=0,
+        precision="bfloat16",
+    )
+    assert set(seen) == {torch.float32}
+
+
+@pytest.mark.parametrize("name", train.SCHEDULES)
+def test_a_schedule_stays_within_0_and_1(name):
+    values = [train.SCHEDULES[name](step / 100) for step in range(100)]
+    assert all(0 < value <= 1 for value in values)
