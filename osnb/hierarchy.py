@@ -1,11 +1,10 @@
-"""The WordNet 3.0 nouns: who is above whom, by all hypernyms and by the tree rule.
+"""WordNet 3.0's 82,115 nouns: who is above whom, by all hypernyms and by the tree rule.
 
-A synset is written as its wnid, "n02084071" for dog. WordNet is no tree: a synset can have
-several hypernyms (what it is a kind of, or an instance of: `n02958343` car has one, `n02084071`
-dog has two). `parents` gives all of them in the order of WordNet's data file; `parent` gives
-the one of the tree rule, which makes the 82,115 nouns one tree with the root "entity".
+A synset goes by its wnid: "n02084071" is dog. WordNet is no tree, since a synset can have
+several hypernyms (a dog is a canine and a domestic animal). `parents` gives all of them;
+`parent` gives the one of the tree rule, under which all nouns form one tree, rooted in "entity".
 
-The packed file is written by `osnb.wordnet.build`; it is read once, on first use.
+The packed file comes from `osnb.wordnet.build` and is read once, on first use.
 """
 
 import csv
@@ -16,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
-PACKED = DATA / "wordnet_nouns.tsv.xz"
+NOUNS = DATA / "wordnet_nouns.tsv.xz"
 
 
 def _column(file: str, name: str) -> tuple[str, ...]:
@@ -32,9 +31,9 @@ TINY_IMAGENET = _column("tinyimagenet_classes.csv", "wnid")
 
 
 @cache
-def _nouns() -> dict[str, tuple[str, str]]:
+def _packed() -> dict[str, tuple[str, str]]:
     """Lemmas and hypernyms of each synset, space separated, in the order of the wnids."""
-    text = lzma.decompress(PACKED.read_bytes()).decode()
+    text = lzma.decompress(NOUNS.read_bytes()).decode()
     rows = (line.split("\t") for line in text.splitlines())
     return {wnid: (lemmas, hypernyms) for wnid, lemmas, hypernyms in rows}
 
@@ -46,40 +45,40 @@ def _chosen() -> dict[str, str]:
 
 
 def _noun(wnid: str) -> tuple[str, str]:
-    nouns = _nouns()
-    if wnid not in nouns:
-        ids = list(nouns)
+    packed = _packed()
+    if wnid not in packed:
+        ids = list(packed)
         named = [w for w in ids if str(wnid).replace(" ", "_") in lemmas(w)]
         place = max(bisect(ids, str(wnid)) - 1, 0)
         near = ", ".join(f"{w} ({name(w)})" for w in (named or ids[place : place + 2])[:5])
         raise KeyError(f"{wnid!r} is no noun id of WordNet 3.0; nearest: {near}")
-    return nouns[wnid]
+    return packed[wnid]
 
 
-def synsets() -> tuple[str, ...]:
-    """All 82,115 wnids, sorted."""
-    return tuple(_nouns())
+def nouns() -> tuple[str, ...]:
+    """All wnids, sorted."""
+    return tuple(_packed())
 
 
 def lemmas(wnid: str) -> tuple[str, ...]:
-    """The synset's words as WordNet spells them, most frequent first: ("dog", "domestic_dog", ...).
+    """The synset's words as WordNet writes them: ("dog", "domestic_dog", "Canis_familiaris").
 
     Raises:
-        KeyError: no such noun; the message names the nearest. So do all functions here.
+        KeyError: no such noun, with the nearest ones; all functions here say so.
     """
     return tuple(_noun(wnid)[0].split(" "))
 
 
 def name(wnid: str) -> str:
-    """The first lemma, with spaces. Not unique: two synsets are called "crane"."""
+    """The first lemma, with spaces. Not unique: two ILSVRC classes are called "crane"."""
     return lemmas(wnid)[0].replace("_", " ")
 
 
 def parents(wnid: str) -> tuple[str, ...]:
-    """All hypernyms and instance hypernyms, in the order of WordNet's data file; root: ().
+    """All hypernyms, in the order of WordNet's data file; () for the root.
 
-    Instances count because a person, river or battle would otherwise be a root of its own.
-    No ILSVRC class has an instance above it.
+    What a synset is an instance of counts too, else thousands of nouns that name one person,
+    river or battle would be roots. Nothing at or above an ILSVRC class is an instance.
     """
     return tuple(_noun(wnid)[1].split())
 
@@ -87,9 +86,9 @@ def parents(wnid: str) -> tuple[str, ...]:
 def parent(wnid: str) -> str | None:
     """The one hypernym of the tree rule, None for the root.
 
-    The only hypernym; among several, the one that ImageNet's own tree keeps, which is on
-    record for the 75 synsets above ILSVRC classes that have several; elsewhere the last in
-    `parents`, the choice that others make in trees over all of ImageNet.
+    The only hypernym. Among several, the one that ImageNet's own tree keeps, known for the 75
+    such synsets at or above ILSVRC classes; elsewhere the last one, the custom of trees over
+    all of ImageNet (Ridnik et al. 2021), which the Semantic Shift Benchmark builds on.
     """
     above = parents(wnid)
     return _chosen().get(wnid, above[-1]) if above else None
@@ -99,7 +98,7 @@ def parent(wnid: str) -> str | None:
 def _below(tree: bool) -> dict[str, list[str]]:
     """`children` of every synset that has any, by all hypernyms or by the tree rule."""
     below: dict[str, list[str]] = {}
-    for wnid in _nouns():
+    for wnid in _packed():
         for above in (parent(wnid),) if tree else parents(wnid):
             below.setdefault(above, []).append(wnid)
     return below
@@ -140,6 +139,7 @@ def descendants(wnid: str, *, tree: bool = False) -> tuple[str, ...]:
 
 def leaves(wnid: str) -> tuple[str, ...]:
     """The ILSVRC classes at or below this synset by the tree rule, sorted."""
+    _noun(wnid)
     return tuple(w for w in ILSVRC if wnid in path(w))
 
 

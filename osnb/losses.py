@@ -4,10 +4,6 @@ Labels are trusted here: they are checked once, where batches are made, because 
 inside the step would wait for the device.
 """
 
-import inspect
-from collections.abc import Callable
-from functools import partial
-
 from torch import Tensor, bincount, where
 
 from osnb.catalogue import Catalogue
@@ -117,21 +113,6 @@ def class_weights(labels: Tensor, *, classes: int) -> Tensor:
         empty = (counts == 0).nonzero().flatten().tolist()
         raise ValueError(f"every class needs a sample; none of {classes} has label {empty}")
     return len(labels) / (classes * counts.float())
-
-
-def configured(name: str, **settings) -> Callable[[Outputs, Tensor], Tensor]:
-    """The loss called `name` with those of the settings that its signature asks for.
-
-    Raises:
-        KeyError: no such loss; the message lists them.
-        TypeError: the loss asks for a setting that is not among these.
-    """
-    loss = LOSSES[name]
-    asked = [key for key in inspect.signature(loss).parameters if key not in {"out", "labels"}]
-    missing = [key for key in asked if key not in settings]
-    if missing:
-        raise TypeError(f"loss '{name}' needs {', '.join(missing)}")
-    return partial(loss, **{key: settings[key] for key in asked})
 
 
 def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:

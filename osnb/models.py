@@ -41,10 +41,10 @@ def mlp(*, classes: int, features: int = 64, channels: int = 1, size: int = 8) -
 
 
 def conv(*, classes: int, features: int = 128, width: int = 32, channels: int = 3) -> Network:
-    """Four convolutions of stride 2 and a mean over places, for small images on a CPU.
+    """Four convolutions and a mean over places, for small images on a CPU.
 
-    Each layer halves the edge: convolution 3 x 3, batch norm, ReLU, with width, 2 width,
-    4 width and D channels.
+    Each layer is a convolution 3 x 3, batch norm and ReLU, with width, 2 width, 4 width and D
+    channels; the first three halve the edge.
 
     Args:
         classes: C, columns of the logits.
@@ -53,7 +53,10 @@ def conv(*, classes: int, features: int = 128, width: int = 32, channels: int = 
         channels: of an image.
     """
     wide = [channels, width, 2 * width, 4 * width, features]
-    layers = [_convolution(*ends, stride=2) for ends in pairwise(wide)]
+    layers = [
+        _convolution(*ends, stride=stride)
+        for ends, stride in zip(pairwise(wide), (2, 2, 2, 1), strict=True)
+    ]
     trunk = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
     return Network(trunk, nn.Linear(features, classes))
 

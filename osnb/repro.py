@@ -38,6 +38,11 @@ def out() -> Path:
     return Path(os.environ["OSNB_OUT"]).resolve() if os.environ.get("OSNB_OUT") else root()
 
 
+def data(folder: str) -> Path:
+    """Where data sets lie: the folder given, else $OSNB_DATA, else data/ in the project."""
+    return Path(folder or os.environ.get("OSNB_DATA") or root() / "data").resolve()
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
     """A path to write to that becomes `path` only when the block ends well.
@@ -270,8 +275,13 @@ def run_name(notebook: str, parameters: Mapping[str, Any]) -> str:
     if not file.is_file():
         return name
     base = declared(root() / "notebooks" / f"{notebook}.ipynb") | params(file)
-    changed = [f"{key}{parameters[key]}" for key in base if parameters[key] != base[key]]
-    return "-".join([name, *(text.replace("/", "_") for text in changed)])
+    return variant(name, base, parameters)
+
+
+def variant(name: str, base: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
+    """`name` and what tells `parameters` from those of `base`: NAME-seed3-split2."""
+    changed = [key for key in parameters if key != "run" and parameters[key] != base[key]]
+    return "-".join([name, *(f"{key}{parameters[key]}".replace("/", "_") for key in changed)])
 
 
 def params(file: Path) -> dict[str, Any]:

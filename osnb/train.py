@@ -43,20 +43,22 @@ def fit(
     Args:
         model: called with images (N, ...), gives `Outputs`.
         loss: gives (N,) for outputs and labels; its mean is what a step minimises.
-        batches: `batches(epoch)` gives pairs of images (N, ...) and labels (N,).
+        batches: `batches(epoch)` gives pairs of images (N, ...) and labels (N,), `len(batches)`
+            of them.
         epochs: to train for, counted from 1.
         optimizer: of the model's parameters; its learning rate is the schedule's factor 1.
-        schedule: factor on the learning rate for the share of epochs done, in [0, 1).
+        schedule: factor on the learning rate for the share of steps done, in [0, 1).
         validate: called after every epoch; `best`, if given, picks the best epoch (strictly
             larger wins).
         directory: for checkpoint.pt, best.pt and history.parquet.
         seed: of the random numbers inside the network (dropout).
-        precision: "float32" or "bfloat16" (autocast).
+        precision: "float32", or "bfloat16": autocast with the channels last in memory, which
+            is about three times as fast on a CPU that has the instructions.
         patience: stop after so many epochs without a better `best`.
 
     Returns:
-        History, one row per epoch: epoch, learning_rate, loss, then what `validate` gave. The
-        model holds the weights of the last epoch.
+        History, one row per epoch: epoch, learning_rate (of its last step), loss (mean over
+        its samples), then what `validate` gave. The model holds the last epoch's weights.
 
     Raises:
         FloatingPointError: the loss is no longer finite; the last checkpoint is whole.
@@ -68,20 +70,19 @@ def fit(
         rows = state["history"]
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
+    model.to(memory_format=PRECISIONS[precision])
     line = _Line(total=epochs, done=len(rows))
     while len(rows) < epochs and not _stale(rows, patience):
         epoch = len(rows) + 1
-        factor = schedule((epoch - 1) / epochs)
-        for group, rate in zip(optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate * factor
         torch.manual_seed(int(repro.digest(f"{seed} {epoch}")[:15], 16))
-        mean = _epoch(model, loss, batches(epoch), optimizer, precision)
+        paced = _paced(batches(epoch), len(batches), optimizer, rates, schedule, epoch, epochs)
+        mean = _epoch(model, loss, paced, optimizer, precision)
         if not math.isfinite(mean):
             raise FloatingPointError(
                 f"the loss of epoch {epoch} is {mean}: lower the learning rate "
                 f"({optimizer.param_groups[0]['lr']:g}); epoch {epoch - 1} is kept in {directory}"
             )
-        row = {"epoch": epoch, "learning_rate": rates[0] * factor, "loss": mean}
+        row = {"epoch": epoch, "learning_rate": optimizer.param_groups[0]["lr"], "loss": mean}
         rows.append(row | {key: float(value) for key, value in validate(model).items()})
         if _best(rows) == epoch:
             _write({"model": model.state_dict(), "epoch": epoch}, directory / "best.pt")
@@ -91,15 +92,23 @@ def fit(
     return _history(rows, directory)
 
 
+def _paced(batches, count, optimizer, rates, schedule, epoch, epochs):
+    """The batches; before each, the learning rates are set to the schedule's."""
+    for step, batch in enumerate(batches):
+        factor = schedule((epoch - 1 + step / count) / epochs)
+        for group, rate in zip(optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate * factor
+        yield batch
+
+
 def _epoch(model, loss, batches, optimizer, precision) -> float:
     """One pass; the mean loss of its samples, each at the moment it was trained on."""
     model.train()
     where = next(model.parameters()).device
     total, count = torch.zeros((), device=where, dtype=torch.float64), 0
     for images, labels in batches:
-        images, labels = (t.to(where, non_blocking=True) for t in (images, labels))
-        with torch.autocast(where.type, torch.bfloat16, enabled=PRECISIONS[precision]):
-            out = model(images)
+        labels = labels.to(where, non_blocking=True)
+        out = _forward(model, images, where, precision)
         values = loss(Outputs(*(_float(part) for part in out)), labels)
         optimizer.zero_grad()
         values.mean().backward()
@@ -125,10 +134,16 @@ def predict(model: nn.Module, batches: Callable, *, precision: str = "float32") 
     where = next(model.parameters()).device
     parts = []
     for images, _ in batches(0):
-        with torch.autocast(where.type, torch.bfloat16, enabled=PRECISIONS[precision]):
-            out = model(images.to(where, non_blocking=True))
+        out = _forward(model, images, where, precision)
         parts.append([part.float().cpu().numpy() for part in (out.logits, out.features)])
     return Outputs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _forward(model, images, where, precision) -> Outputs:
+    layout = PRECISIONS[precision] if images.ndim == 4 else torch.preserve_format
+    images = images.to(where, non_blocking=True, memory_format=layout)
+    with torch.autocast(where.type, torch.bfloat16, enabled=precision == "bfloat16"):
+        return model(images)
 
 
 def best(model: nn.Module, directory: Path) -> nn.Module:
@@ -246,5 +261,5 @@ def _in_kernel() -> bool:
     return hasattr(get_ipython(), "kernel")
 
 
-PRECISIONS = Catalogue(float32=False, bfloat16=True)
+PRECISIONS = Catalogue(float32=torch.preserve_format, bfloat16=torch.channels_last)
 SCHEDULES = Catalogue(constant=constant, cosine=cosine, triangle=triangle)

@@ -71,7 +71,7 @@ SLOW = {
 def test_each_row_matches_the_second_voice(name, batch):
     logits, features, labels = batch
     logits = logits[:, : columns(name)]
-    ours = losses.configured(name, **SETTINGS)(Outputs(logits, features), labels)
+    ours = losses.LOSSES.bind(name, **SETTINGS)(Outputs(logits, features), labels)
     slow = [
         SLOW[name](z, f, y)
         for z, f, y in zip(logits.tolist(), features.tolist(), labels.tolist(), strict=True)
@@ -86,7 +86,7 @@ def test_gradient_is_finite_and_agrees_with_differences(name, kept, batch):
     rows = {"both": labels > -9, "known": labels >= 0, "negative": labels == NEGATIVE}[kept]
     logits = logits[rows, : columns(name)].requires_grad_()
     features = features[rows].requires_grad_()
-    loss = losses.configured(name, **SETTINGS)
+    loss = losses.LOSSES.bind(name, **SETTINGS)
     assert torch.autograd.gradcheck(
         lambda z, f: loss(Outputs(z, f), labels[rows]), (logits, features)
     )
@@ -136,7 +136,7 @@ def test_background_divided_by_weights_has_the_mean_of_torchs_weighted_cross_ent
 @pytest.mark.parametrize("name", losses.LOSSES)
 def test_a_row_does_not_depend_on_its_neighbours(name, batch):
     logits, features, labels = batch
-    logits, loss = logits[:, : columns(name)], losses.configured(name, **SETTINGS)
+    logits, loss = logits[:, : columns(name)], losses.LOSSES.bind(name, **SETTINGS)
     whole = loss(Outputs(logits, features), labels)
     for i in range(len(labels)):
         alone = loss(Outputs(logits[i : i + 1], features[i : i + 1]), labels[i : i + 1])
@@ -147,7 +147,7 @@ def test_a_row_does_not_depend_on_its_neighbours(name, batch):
 def test_huge_logits_stay_finite(name):
     logits = torch.tensor([[1e4, -1e4, 0, 0, 0], [1e4, -1e4, 0, 0, 0]])[:, : columns(name)]
     out = Outputs(logits.requires_grad_(), torch.zeros(2, 3, requires_grad=True))
-    loss = losses.configured(name, **SETTINGS)(out, torch.tensor([1, NEGATIVE])).mean()
+    loss = losses.LOSSES.bind(name, **SETTINGS)(out, torch.tensor([1, NEGATIVE])).mean()
     loss.backward()
     assert loss.isfinite()
     assert logits.grad.isfinite().all()
@@ -167,9 +167,9 @@ def test_class_weights_refuse_an_empty_class():
 
 def test_a_wrong_name_or_a_missing_setting_is_named():
     with pytest.raises(KeyError, match="background, entropic, objectosphere, softmax"):
-        losses.configured("entropy")
+        losses.LOSSES.bind("entropy")
     with pytest.raises(TypeError, match="'objectosphere' needs margin, scale"):
-        losses.configured("objectosphere", weight=1.0)
+        losses.LOSSES.bind("objectosphere", weight=1.0)
     with pytest.raises(KeyError, match="rows, weights"):
         losses.background(
             Outputs(torch.zeros(1, 2), ()),

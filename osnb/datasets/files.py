@@ -14,7 +14,7 @@ from osnb.datasets.images import Images, decode
 
 SUFFIXES = (".jpeg", ".jpg", ".png")
 WNID = re.compile(r"n\d{8}")
-AT_HAND = "If you keep data elsewhere, say where: the environment variable OSNB_DATA is for that."
+AT_HAND = "Notebooks and tests look for data in the folder that OSNB_DATA names."
 
 
 def need(path: Path, layout: str, source: str) -> None:

@@ -5,6 +5,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -57,9 +58,7 @@ def decode(data: bytes, name: str) -> Image.Image:
         BrokenImage: the bytes are no image, or not all of one.
     """
     try:
-        photo = Image.open(io.BytesIO(data))
-        photo.load()
-        return _rgb(photo)
+        return _rgb(Image.open(io.BytesIO(data)))
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
         raise BrokenImage(
             f"{name} does not decode ({error}): fetch that file again, or pass broken='skip' to "
@@ -184,7 +183,8 @@ class Batches:
         """Yield images (n, channels, S, S) float32 in [0, 1] and labels (n,) int64, per batch.
 
         Raises:
-            BrokenImage: an image does not decode, when its batch's turn comes (broken='stop').
+            BrokenImage: an image does not decode, when its batch's turn comes (broken='stop'),
+                or not one does, at the end (broken='skip').
         """
         count, before = len(self.labels), len(self.skipped)
         order = torch.arange(count)
@@ -192,7 +192,11 @@ class Batches:
             order = torch.randperm(count, generator=self._generator(epoch, "order"))
         chunks = order.split(self.batch_size)
         made = _ahead(lambda i: self._batch(epoch, i, chunks[i]), len(chunks), self.threads)
-        yield from (batch for batch in made if len(batch[1]))
+        with closing(made):
+            yield from (batch for batch in made if len(batch[1]))
+        if self.rows.empty:
+            reason = next(iter(self.skipped.values()))
+            raise BrokenImage(f"none of the {count} images decodes; the first: {reason}")
         if len(self.skipped) > before:
             names = ", ".join(sorted(self.skipped))
             warnings.warn(f"{len(self.skipped)} images did not decode: {names}", stacklevel=2)

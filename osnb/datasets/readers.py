@@ -54,8 +54,8 @@ def _flat(root: Path, val: str) -> list[tuple[str, str, str]]:
     """(wnid, name, path) of a flat validation folder, as `by_class` gives them."""
     names = names_in(root / val)
     places = [root, (root / val).parent, root / val, root / DEVKIT]
-    known = [(place / file, f) for file, f in TRUTHS.items() for place in places]
-    path, wnids_of = next(((path, f) for path, f in known if path.is_file()), (None, None))
+    truths = [(place / name, f) for name, f in TRUTHS.items() for place in places]
+    path, wnids_of = next(((path, f) for path, f in truths if path.is_file()), (None, None))
     if path is None:
         raise FileNotFoundError(
             f"{root / val} is flat, and none of {', '.join(TRUTHS)} is in "
@@ -160,8 +160,12 @@ def cifar10_parquet(root: Path) -> Images:
 
 
 def _parquet(path: Path, column: str) -> Images:
-    need(path, f"a parquet file with columns split, {column} and jpeg (bytes)", "")
-    table = pd.read_parquet(path, columns=["split", column, "jpeg"])
+    layout = f"a parquet file with columns split, {column} and jpeg (bytes)"
+    need(path, layout, "It is packed from the data set's images, one row for each.")
+    try:
+        table = pd.read_parquet(path, columns=["split", column, "jpeg"])
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"{path} must be {layout}; it cannot be read: {error}") from error
     part = table["split"].astype(str)
     sample = part + "/" + pd.Series(range(len(table))).astype(str).str.zfill(6)
     split = part.where(part == "train", "test")

@@ -23,24 +23,27 @@ import numpy as np
 
 from osnb import hierarchy
 
+_RGB = ("light", "warm", "green")
 GROUPS = {
-    "layout": ["horizon", "ground_u", "ground_v", "relief", "head_u", "head_v", "head_r"]
-    + ["limb_u", "limb_v", "limb_r", "tail_u", "tail_v", "tail_r", "size"],
-    "shape": ["aspect", "c2", "s2", "c3", "s3", "c4", "s4", "c5", "s5"],
-    "colour": [
-        f"{part}_{channel}"
-        for part in ("sky", "ground", "body", "mark", "end")
-        for channel in ("light", "warm", "green")
-    ],
+    "scene": ["horizon", "ground_u", "ground_v", "relief"]
+    + [f"{part}_{c}" for part in ("sky", "ground") for c in _RGB],
+    "layout": [f"{part}_{c}" for part in ("head", "limb", "tail", "eye") for c in "uvr"],
+    "shape": ["size", "aspect", "c2", "s2", "c3", "s3", "c4", "s4", "c5", "s5"],
+    "colour": [f"{part}_{c}" for part in ("body", "mark", "end") for c in _RGB],
     "texture": ["stripe_u", "stripe_v", "spot_u", "spot_v", "stripes", "spots", "belly", "rim"],
 }
 TRAITS = [name for names in GROUPS.values() for name in names]
 TRAIT = {name: i for i, name in enumerate(TRAITS)}
-_GROUP = np.repeat(np.arange(4), [len(names) for names in GROUPS.values()])
 
-STEP = 0.42  # size of a step at the root, in units of a trait's whole range
-FADE = 0.97  # each step is this much smaller than the one above it
-INDIVIDUAL = 0.22  # how far one individual stands from its class, in the same unit
+# Share of a trait that a step down the path keeps, and how far individuals stand from their class.
+KEEP = {"scene": 0.95, "layout": 0.95, "shape": 0.93, "colour": 0.85, "texture": 0.85}
+INDIVIDUAL = {"scene": 0.4, "layout": 0.3, "shape": 0.3, "colour": 0.3, "texture": 0.3}
+
+
+def _per_trait(table: dict[str, float]) -> np.ndarray:
+    """(T,) float32, each trait's value by its group."""
+    return np.repeat(np.array([table[g] for g in GROUPS], np.float32), [len(n) for n in GROUPS.values()])
+
 
 _POSE = ["turn", "flip", "scale", "shift_u", "shift_v", "gain", "light_u", "light_v", "warm"]
 _POSE += ["phase_a", "phase_b", "phase_c", "phase_d"]
@@ -76,9 +79,10 @@ def traits(wnid: str, seed: int = 0) -> np.ndarray:
     """(T,) float32 traits of a synset: the steps of its path summed, root first."""
     numbers = np.array([int(step[1:]) for step in hierarchy.path(wnid)])
     steps = _bell(_bits(numbers, np.zeros_like(numbers), seed, len(TRAITS)))
-    total = np.zeros(len(TRAITS), np.float32)
-    for depth, step in enumerate(steps):
-        total += np.float32(STEP * FADE**depth) * step
+    keep = _per_trait(KEEP)
+    total = steps[0]
+    for step in steps[1:]:
+        total = keep * total + np.sqrt(1 - keep * keep) * step
     total.flags.writeable = False
     return total
 
@@ -152,9 +156,10 @@ def _contour(trait, u, v, r) -> np.ndarray:
 def _coat(trait, pose, u, v, inside) -> np.ndarray:
     """(n, 3, P) colours of the body: base and mark, mixed by stripes, spots and a belly."""
     f = np.float32
-    stripes = _wave(f(1.5) * (trait("stripe_u") * u + trait("stripe_v") * v) + pose("phase_b"))
-    a = _wave(f(1.3) * (1 + trait("spot_u")) * u + pose("phase_c"))
-    b = _wave(f(1.3) * (1 + trait("spot_v")) * v + pose("phase_d"))
+    along, across = _squash(trait("stripe_u")), _squash(trait("stripe_v"))
+    stripes = _wave(f(2) * (along * u + across * v) + f(0.3) * pose("phase_b"))
+    a = _wave((f(1.3) + _squash(trait("spot_u"))) * u + f(0.3) * pose("phase_c"))
+    b = _wave((f(1.3) + _squash(trait("spot_v"))) * v + f(0.3) * pose("phase_d"))
     mix = f(0.35) + f(0.5) * _squash(trait("stripes")) * stripes
     mix += f(0.5) * _squash(trait("spots")) * a * b + f(0.3) * _squash(trait("belly")) * v
     body, mark = _colour(trait, "body"), _colour(trait, "mark")
@@ -189,6 +194,10 @@ def _render(trait, pose, size: int) -> np.ndarray:
     inside = _contour(trait, u, v, r) - r
     coat = _coat(trait, pose, u, v, inside)
     _paint(image, _ramp(inside / edge + f(0.5)), coat)
+    eu, ev = u - f(0.5) * _squash(trait("eye_u")), v - f(0.5) * _squash(trait("eye_v"))
+    radius = f(0.5) * _squash(trait("eye_r"))
+    _paint(image, _blob(eu, ev, radius, edge), f(0.95))
+    _paint(image, _blob(eu, ev, radius * f(0.6) , edge), f(0.05))
 
     light = 1 + f(0.12) * pose("gain") + f(0.1) * (pose("light_u") * x + pose("light_v") * y)
     image *= light[:, None]
@@ -209,7 +218,7 @@ def draw(
     for start in range(0, len(out), step):
         part = slice(start, start + step)
         bell = _bell(_bits(numbers[part], indices[part], seed, len(TRAITS) + len(POSE)))
-        values = table[which[part]] + np.float32(INDIVIDUAL) * bell[:, : len(TRAITS)]
+        values = table[which[part]] + _per_trait(INDIVIDUAL) * bell[:, : len(TRAITS)]
         poses = bell[:, len(TRAITS) :]
         image = _render(
             lambda name, v=values: v[:, TRAIT[name], None],

@@ -11,14 +11,14 @@ from osnb.plots.style import (
     ROLES,
     Figure,
     band,
-    house,
     label_outside,
+    laid_out,
     look,
     need,
+    note_seeds,
     panels,
     present,
     room_above,
-    seeds_note,
 )
 
 GRID = 40  # points per curve on either grid, so that Figure 2 as csv stays below 300 kB
@@ -39,9 +39,11 @@ def oscr_points(table: pd.DataFrame, *, score: str) -> pd.DataFrame:
         Frame with columns protocol, role (negative, unknown), loss, seed, fpr, ccr.
 
     Raises:
-        ValueError: a column is missing, or a run has no known sample.
+        ValueError: a column is missing, or a run lacks known samples or the others.
     """
     need(table, ["protocol", "loss", "seed", "role", "label", "pred", score])
+    if (table["role"] == "known").all():
+        raise ValueError("need negative or unknown samples; all are known")
     rows = []
     for protocol, runs in table.groupby("protocol"):
         others = runs[runs["role"] != "known"]
@@ -70,7 +72,7 @@ def _grid(count: int) -> np.ndarray:
     return np.unique(spread.round()) / count
 
 
-@house()
+@laid_out
 def oscr_curves(points: pd.DataFrame, *, log: bool) -> Figure:
     """Figure 2 (log) or 5 (linear): OSCR, a column per protocol, a line per loss.
 
@@ -91,7 +93,7 @@ def oscr_curves(points: pd.DataFrame, *, log: bool) -> Figure:
     return _finish(figure, axes, points, log)
 
 
-@house()
+@laid_out
 def oscr_by_loss(points: pd.DataFrame, *, log: bool) -> Figure:
     """Figure 6: OSCR, a column per loss, a line per protocol.
 
@@ -130,12 +132,12 @@ def _finish(figure: Figure, axes: np.ndarray, points: pd.DataFrame, log: bool) -
         ax.set_xlabel("false positive rate")
     for ax in axes[:, 0]:
         ax.set_ylabel("correct classification rate")
-    figure.supxlabel(seeds_note(points), fontsize=8, color="0.4")
-    label_outside(figure, max(axes.flat, key=lambda ax: len(ax.lines)))
+    note_seeds(figure, points)
+    label_outside(figure, axes.flat)
     return figure
 
 
-@house()
+@laid_out
 def confidence_history(history: pd.DataFrame) -> Figure:
     """Figure 3: confidence on the validation set, gamma+ (left) and gamma- (right), by epoch.
 
@@ -157,6 +159,6 @@ def confidence_history(history: pd.DataFrame) -> Figure:
     axes[0, 0].xaxis.get_major_locator().set_params(integer=True)
     for ax in axes[-1]:
         ax.set_xlabel("epoch")
-    figure.supxlabel(seeds_note(history), fontsize=8, color="0.4")
-    label_outside(figure, axes[0, 0])
+    note_seeds(figure, history)
+    label_outside(figure, axes.flat)
     return figure

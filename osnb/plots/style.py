@@ -1,13 +1,15 @@
 """The house style: one look for every figure, on paper and in grey, without pyplot."""
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 
 import matplotlib.figure
 import matplotlib.style
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 
 RC = {
@@ -49,8 +51,8 @@ ROLE_STYLES = {
 }
 
 SCORES = {
-    "target": "score s_y (known), max s_k (others)",
-    "target_log_odds": "log odds of s_y (known), of max s_k (others), in nats",
+    "target": "softmax score: $s_y$ (known), largest $s_k$ (others)",
+    "target_log_odds": "log odds, in nats, of $s_y$ (known), of the largest $s_k$ (others)",
     "max_softmax": "maximum softmax score",
     "max_softmax_log_odds": "log odds of the maximum softmax score, in nats",
     "max_logit": "maximum logit, in nats",
@@ -66,7 +68,7 @@ class Figure(matplotlib.figure.Figure):
 
     def savefig(self, fname, **options) -> None:
         """As in matplotlib, in the house style and without the clock or the version."""
-        kind = options.get("format") or str(getattr(fname, "suffix", "") or fname).rpartition(".")[2]
+        kind = options.get("format", str(fname).rpartition(".")[2])
         nothing = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}.get(kind, {})
         options["metadata"] = nothing | (options.get("metadata") or {})
         with house():
@@ -86,9 +88,23 @@ def house() -> Iterator[None]:
         yield
 
 
+def laid_out(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Draw in the house style and fix the layout, which matplotlib would refine at every save."""
+
+    @wraps(draw)
+    def drawn(*args, **settings) -> Figure:
+        with house():
+            figure = draw(*args, **settings)
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+        return figure
+
+    return drawn
+
+
 def panels(rows: int, columns: int, *, width: float, height: float, **shared):
     """A figure and its (rows, columns) array of axes; one panel measures width x height inches."""
-    figure = Figure(figsize=(width * columns, height * rows))
+    figure = Figure(figsize=(max(4.2, width * columns), height * rows))  # room for a legend
     return figure, figure.subplots(rows, columns, squeeze=False, **shared)
 
 
@@ -100,6 +116,12 @@ def need(frame: pd.DataFrame, columns: Sequence[str]) -> None:
             f"need at least one row with columns {', '.join(columns)}; "
             f"got {len(frame)} rows with {', '.join(map(str, frame))}"
         )
+
+
+def finite(scores: pd.Series) -> None:
+    """Raise ValueError if a score is NaN or infinite."""
+    if bad := int((~np.isfinite(scores)).sum()):
+        raise ValueError(f"need finite scores in '{scores.name}'; {bad} of {len(scores)} are not")
 
 
 def present(column: pd.Series, order: Sequence[str]) -> list[str]:
@@ -114,10 +136,16 @@ def look(styles: dict, name: str) -> dict:
     return {"color": color, "linestyle": line, "label": label}
 
 
-def label_outside(figure: Figure, axes: Axes, *, columns: int = 4) -> None:
-    """One legend for all panels, above them, from the labelled artists of `axes`."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, handlelength=3.2)
+def label_outside(figure: Figure, axes: Iterable[Axes]) -> None:
+    """One legend above the panels, with each label that any of the axes has."""
+    handles: dict[str, Artist] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    columns = int(figure.get_figwidth() / 1.8)
+    figure.legend(
+        handles.values(), handles, loc="outside upper center", ncols=columns, handlelength=3.2
+    )
 
 
 def band(axes: Axes, frame: pd.DataFrame, x: str, y: str, **line) -> None:
@@ -129,10 +157,13 @@ def band(axes: Axes, frame: pd.DataFrame, x: str, y: str, **line) -> None:
         axes.fill_between(at, seeds["min"], seeds["max"], color=line["color"], alpha=0.18, lw=0)
 
 
-def seeds_note(frame: pd.DataFrame) -> str:
-    """What the lines stand for, in words for an axis label."""
-    seeds = frame["seed"].nunique()
-    return "one seed" if seeds == 1 else f"mean of {seeds} seeds, band from least to most"
+def note_seeds(figure: Figure, frame: pd.DataFrame) -> None:
+    """Say under the panels how many seeds a line stands for."""
+    seeds = frame.groupby(["protocol", "loss"])["seed"].nunique()
+    least, most = seeds.min(), seeds.max()
+    count = f"{most} seeds" if least == most else f"{least} to {most} seeds"
+    note = "one seed" if most == 1 else f"mean of {count}, band from least to most"
+    figure.supxlabel(note, fontsize=8, color="0.4")
 
 
 def room_above(values: np.ndarray) -> float:

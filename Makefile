@@ -1,0 +1,65 @@
+# Each goal sets up .venv by itself, once; afterwards none needs the network.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+BIN := .venv/bin
+READY := .venv/ready
+PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3.14 python3 python
+TEST := $(BIN)/python -m pytest -q -p no:cacheprovider
+
+export PIP_USER := 0
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# compiled modules are kept as they are first imported, which is faster than compiling them all
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+
+reproduce: $(READY) ## run every miniature, write its figures and tables to figures/
+	@$(BIN)/osnb reproduce
+
+test: lint ## check everything: lint, unit tests, every notebook
+	$(TEST) -n 2
+	@OSNB_OUT=$$(mktemp -d) && export OSNB_OUT && trap 'rm -rf "$$OSNB_OUT"' EXIT && \
+	echo "pytest --nbval-lax notebooks/" && \
+	$(TEST) -n 2 --dist loadfile --nbval-lax --nbval-current-env notebooks/
+
+quick: lint ## lint and the fast unit tests, for between commits
+	$(TEST) -n 2 -m "not slow"
+
+lint: $(READY)
+	$(BIN)/ruff check --no-cache .
+	$(BIN)/ruff format --no-cache --check .
+
+lab: $(READY) ## open JupyterLab at the tour
+	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/00_tour.ipynb
+
+outputs: reproduce ## for developers: keep the miniatures' outputs in notebooks/
+	$(BIN)/osnb outputs
+
+clean: ## remove .venv and caches; runs/ and figures/ stay
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis *.egg-info
+	find osnb tests notebooks -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
+
+# .venv/ready holds the folder it was made in. Without it a set-up was never finished, with
+# another folder the clone was moved: both start over. If the lock changed, pip catches up.
+ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
+.PHONY: $(READY)
+endif
+$(READY): requirements.lock pyproject.toml
+	@[ "$$(cat $@ 2>/dev/null)" = "$(CURDIR)" ] || rm -rf .venv
+	@rm -f $@
+	@for python in $(PYTHONS); do \
+	  $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; python=; \
+	done; \
+	[ -n "$$python" ] || { \
+	  echo "this needs Python 3.11 or newer: install one, or say make PYTHON=/path/to/python3.11" >&2; \
+	  exit 1; }; \
+	[ -d .venv ] || { echo "setting up .venv with $$($$python --version), once: a minute or more" && \
+	  $$python -m venv .venv; }
+	@$(BIN)/python -m pip install --quiet --no-compile --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@echo "$(CURDIR)" > $@
+
+.PHONY: help reproduce test quick lint lab outputs clean

@@ -1,0 +1,147 @@
+"""Self-checks of the course: right, wrong where, or not written yet."""
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Maker = Callable[[np.random.Generator], tuple | dict]
+
+
+def scores(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Arguments of `metrics.oscr`: known scores (K,), correct (K,) bool, unknown scores (U,).
+
+    About every second draw is rounded to one decimal, so that scores tie.
+    """
+    known, unknown = rng.normal(1, 1, rng.integers(2, 7)), rng.normal(0, 1, rng.integers(2, 7))
+    digits = rng.choice([1, 3])
+    return known.round(digits), rng.random(len(known)) < 0.7, unknown.round(digits)
+
+
+def sides(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Arguments of `metrics.auroc`: known scores (K,) and unknown scores (U,)."""
+    known, _, unknown = scores(rng)
+    return known, unknown
+
+
+def ranking(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Arguments of `metrics.aurc`: scores (N,) and correct (N,) bool."""
+    known, correct, _ = scores(rng)
+    return known, correct
+
+
+def logits(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Logits (N, C) and labels (N,) in [0, C) or -1."""
+    rows, classes = rng.integers(1, 5), rng.integers(2, 5)
+    return rng.normal(0, 3, (rows, classes)), rng.integers(-1, classes, rows)
+
+
+def check(
+    mine: Callable,
+    theirs: Callable,
+    *,
+    inputs: Maker,
+    cases: int = 50,
+    seed: int = 0,
+    rtol: float = 1e-6,
+) -> None:
+    """Print whether `mine` does what `theirs` does on random input; raise nothing.
+
+    One line says: right; wrong, and where the values differ first; raised, and which error; or
+    not written yet (`mine` gives None or Ellipsis, or raises NotImplementedError). A second
+    line shows the input that it went wrong on.
+
+    Args:
+        mine: the reader's function.
+        theirs: the package's function.
+        inputs: makes one case from a generator: a tuple of arguments or a dict of keyword
+            arguments; `scores`, `sides`, `ranking`, `logits`, or the notebook's own.
+        cases: number of random inputs.
+        seed: of the inputs; the same seed gives the same inputs.
+        rtol: relative tolerance; the absolute one is a thousandth of it. NaN equals NaN.
+    """
+    rng = np.random.default_rng(seed)
+    for case in range(1, cases + 1):
+        try:
+            given = inputs(rng)
+            wanted = _call(theirs, given)
+        except Exception as error:
+            return print(f"cannot be checked: {_named(error)}")
+        verdict = _verdict(mine, given, wanted, rtol)
+        if verdict == "not written yet":
+            return print(verdict)
+        if verdict:
+            return print(f"{verdict}\n  on input {case} of {cases}: {_short(given)}")
+    return print(f"right: the same on {cases} random inputs")
+
+
+def _call(function: Callable, given: tuple | dict) -> Any:
+    """The function's value on a copy of the arguments, without its warnings."""
+    given = copy.deepcopy(given)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return function(**given) if isinstance(given, dict) else function(*given)
+
+
+def _verdict(mine: Callable, given: tuple | dict, wanted: Any, rtol: float) -> str:
+    """What is wrong with `mine` on one input; "" if nothing is."""
+    try:
+        value = _call(mine, given)
+        if value is None or value is Ellipsis:
+            return "not written yet"
+        difference = _difference(value, wanted, rtol)
+    except NotImplementedError:
+        return "not written yet"
+    except Exception as error:
+        return f"raised {_named(error)}"
+    return difference and f"wrong: {difference}"
+
+
+def _difference(mine: Any, theirs: Any, rtol: float) -> str:
+    """The first difference in words; "" if there is none."""
+    if isinstance(theirs, dict) and isinstance(mine, dict) and list(mine) != list(theirs):
+        return f"yours has the keys {', '.join(map(str, mine))}; needed {', '.join(theirs)}"
+    if isinstance(theirs, dict) and isinstance(mine, dict):
+        parts = [(f"['{key}']", mine[key], theirs[key]) for key in theirs]
+    elif isinstance(theirs, tuple):
+        if not isinstance(mine, tuple) or len(mine) != len(theirs):
+            got = f"{len(mine)} values" if isinstance(mine, tuple) else type(mine).__name__
+            return f"yours gives {got}; needed {len(theirs)} values"
+        parts = [(f"value {i}", *pair) for i, pair in enumerate(zip(mine, theirs, strict=True))]
+    else:
+        return _array_difference(np.asarray(mine), np.asarray(theirs), rtol)
+    found = ((name, _difference(a, b, rtol)) for name, a, b in parts)
+    return next((f"{name}, {text}" for name, text in found if text), "")
+
+
+def _array_difference(mine: np.ndarray, theirs: np.ndarray, rtol: float) -> str:
+    if mine.shape != theirs.shape:
+        return f"yours has shape {mine.shape}; needed {theirs.shape}"
+    if {mine.dtype.kind, theirs.dtype.kind} <= set("biuf"):
+        close = np.isclose(
+            mine.astype(float), theirs.astype(float), rtol=rtol, atol=rtol / 1000, equal_nan=True
+        )
+    else:
+        close = np.asarray(mine == theirs)
+    if close.all():
+        return ""
+    at = tuple(map(int, np.argwhere(~close)[0]))
+    place = f"at {list(at)} " if at else ""
+    return f"{place}yours is {_short(mine[at])}; needed {_short(theirs[at])}"
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _short(value: Any) -> str:
+    """A value in one short line."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={_short(part)}" for key, part in value.items())
+    if isinstance(value, tuple):
+        return ", ".join(_short(part) for part in value)
+    array = np.asarray(value)
+    text = np.array2string(array, precision=6, threshold=12, edgeitems=4, separator=", ")
+    return " ".join(text.split())

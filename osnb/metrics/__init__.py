@@ -1,0 +1,35 @@
+"""Metrics of open-set recognition: functions over whole columns, known before unknown.
+
+A score is any real number, higher meaning more known; results depend on the order of the
+scores alone. One exact rule is the default everywhere: samples that share a score are
+accepted together, so nothing depends on the order of the rows. Where a paper's own code
+does otherwise, ``convention=`` names whose rule to follow. Rates are in [0, 1].
+"""
+
+from osnb.metrics.coverage import aurc, e_aurc, risk_coverage
+from osnb.metrics.detection import auroc, average_precision, fpr_at_tpr
+from osnb.metrics.openset import (
+    accuracy,
+    ccr_at_fpr,
+    confidence,
+    openness,
+    oscr,
+    oscr_area,
+)
+from osnb.metrics.overview import summary
+
+__all__ = [
+    "accuracy",
+    "aurc",
+    "auroc",
+    "average_precision",
+    "ccr_at_fpr",
+    "confidence",
+    "e_aurc",
+    "fpr_at_tpr",
+    "openness",
+    "oscr",
+    "oscr_area",
+    "risk_coverage",
+    "summary",
+]

@@ -1,0 +1,115 @@
+"""Metrics of selective prediction: accept the surest first and watch the errors."""
+
+import numpy as np
+
+from osnb.metrics.counts import Counts, chosen, column, flags, pieces, whole
+
+
+def risk_coverage(score: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Risk-coverage curve, in Geifman & El-Yaniv 2017, over all orders within a tie.
+
+    With the samples sorted by falling score and e(i) the errors among the first i, in the mean
+    over the orders of samples that share a score:
+
+        coverage_i = i / N        risk_i = e(i) / i
+
+    Args:
+        score: (N,) confidence, any unit.
+        correct: (N,) bool, accepting the sample is right; False for every unknown sample.
+
+    Returns:
+        (coverage, risk), each (N,) in [0, 1].
+
+    Raises:
+        ValueError: score is empty or holds a NaN, or correct is not (N,) bool.
+    """
+    score, correct = _checked(score, correct)
+    accepted = whole(score, correct, score[:0])
+    first = np.arange(1, len(score) + 1)
+    errors = np.interp(first, accepted.size, accepted.size - accepted.right)
+    return first / len(score), errors / first
+
+
+def aurc(score: np.ndarray, correct: np.ndarray, *, convention: str = "exact") -> float:
+    """Area under the risk-coverage curve: the mean of its N risks.
+
+    For unknown detection (Kim et al. 2021), pool the unknown samples as errors.
+
+    - exact: the mean over the orders within each tie.
+    - kim: ties stay in the order of the rows, as in the authors' stable sort.
+
+    Args:
+        score: (N,) confidence, any unit.
+        correct: (N,) bool, accepting the sample is right; False for every unknown sample.
+        convention: exact or kim.
+
+    Returns:
+        In [0, 1], lower is better; the papers print it times 1000.
+
+    Raises:
+        ValueError: score is empty or holds a NaN, or correct is not (N,) bool.
+    """
+    score, correct = _checked(score, correct)
+    if chosen(convention, "exact", "kim") == "exact":
+        return sum(map(risks, pieces(score, correct, score[:0]))) / len(score)
+    order = np.argsort(-score.astype(np.float64), kind="stable")
+    errors = np.cumsum(~correct[order])
+    return float((errors / np.arange(1, len(score) + 1)).mean())
+
+
+def e_aurc(score: np.ndarray, correct: np.ndarray, *, convention: str = "exact") -> float:
+    """Excess AURC over a perfect ranking, in Geifman et al. 2019.
+
+    With r the risk at full coverage:
+
+        E-AURC = AURC - (r + (1 - r) ln(1 - r))
+
+    Arguments and errors are those of `aurc`. The subtracted area is the limit of large N, so
+    a perfect ranking of few samples is slightly above 0.
+    """
+    return aurc(score, correct, convention=convention) - least_risk(np.mean(~flags(correct)))
+
+
+def risks(piece: Counts) -> float:
+    """A piece's share of the sum of the N risks of exact `aurc`; unknown samples are errors.
+
+    A tie of m samples with e errors, after a samples with E errors, holds on average E + j e / m
+    errors at its j-th place. With H the harmonic numbers its m risks add up to
+
+        sum_j (E + j e / m) / (a + j) = e + (E - a e / m) (H_{a+m} - H_a)
+    """
+    errors = piece.size - piece.right
+    sums = errors[1:] / piece.size[1:]  # where m = 1
+    tied = np.flatnonzero(np.diff(piece.size) > 1)
+    before, after = piece.size[tied], piece.size[tied + 1]
+    wrong = errors[tied + 1] - errors[tied]
+    at_first = errors[tied] - before * wrong / (after - before)
+    sums[tied] = wrong + at_first * (_harmonic(after) - _harmonic(before))
+    return float(sums.sum())
+
+
+def least_risk(risk: float) -> float:
+    """The AURC of a perfect ranking in the limit of large N, r + (1 - r) ln(1 - r)."""
+    return float(risk + (1 - risk) * np.log1p(-risk)) if risk < 1 else 1.0
+
+
+def _harmonic(n: np.ndarray) -> np.ndarray:
+    """The harmonic numbers H_n to about 1e-15, by a table and then by Euler and Maclaurin."""
+    large = np.maximum(n, len(_HARMONIC))  # the first term left out, 1 / 252 n^6, is 1e-17
+    tail = (1 / 2 - (1 / 12 - 1 / 120 / large**2) / large) / large
+    small = _HARMONIC[np.minimum(n, len(_HARMONIC) - 1).astype(np.int64)]
+    return np.where(n < len(_HARMONIC), small, np.log(large) + np.euler_gamma + tail)
+
+
+_HARMONIC = np.cumsum(np.r_[0.0, 1 / np.arange(1, 256)])
+
+
+def _checked(score: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both columns as arrays of one length, at least 1."""
+    score, correct = column(score, "score"), flags(correct)
+    if not len(score) or len(score) != len(correct):
+        raise ValueError(
+            f"need one boolean per score, at least one; got {len(score)} scores, "
+            f"{len(correct)} booleans"
+        )
+    return score, correct

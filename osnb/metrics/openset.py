@@ -1,0 +1,211 @@
+"""Metrics that ask two things at once: is a known sample classified, is an unknown one refused."""
+
+from bisect import bisect_right
+
+import numpy as np
+
+from osnb.metrics.counts import Counts, both, chosen, column, flags, pieces, whole
+
+
+def accuracy(correct: np.ndarray) -> float:
+    """Closed-set accuracy, the share of known samples whose prediction is right.
+
+    Args:
+        correct: (K,) bool.
+
+    Returns:
+        In [0, 1].
+
+    Raises:
+        ValueError: correct is empty or not (K,) bool.
+    """
+    correct = flags(correct)
+    if not len(correct):
+        raise ValueError("need at least one known sample; got 0")
+    return float(correct.mean())
+
+
+def oscr(
+    known: np.ndarray, correct: np.ndarray, unknown: np.ndarray, *, convention: str = "exact"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Open-set classification rate curve, after FPR and CCR in Dhamija et al. 2018.
+
+    A tie counts as accepted in both rates. At threshold t:
+
+        CCR(t) = #{known: score >= t and prediction right} / #known
+        FPR(t) = #{unknown: score >= t} / #unknown
+
+    Conventions, as the authors' released code computes them:
+
+    - exact: the origin, then every distinct score.
+    - palechor: the distinct scores of the known samples but the largest, with > for >=;
+      their known score is the target class's.
+    - bisgin: the distinct scores of the unknown samples.
+    - arpl (Chen et al. 2021, also Vaze et al. 2022): sample by sample, CCR after m - 1 samples
+      against FPR after m. Where theirs depends on the order of tied rows, this is the lowest
+      curve that an order can give: unknown first, then wrong, then right.
+
+    Args:
+        known: (K,) scores of known test samples, any unit.
+        correct: (K,) bool, the closed-set prediction is right.
+        unknown: (U,) scores of unknown or negative test samples, same unit.
+        convention: exact, palechor, bisgin or arpl.
+
+    Returns:
+        (fpr, ccr), each (T,) in [0, 1] and non-decreasing, highest threshold first. Exact goes
+        from (0, 0) to (1, accuracy); palechor is empty if all known scores are equal.
+
+    Raises:
+        ValueError: an input is empty, a score is NaN, or correct is not (K,) bool.
+    """
+    both(known, unknown)
+    false, right = _points(whole(known, correct, unknown), convention)
+    return false / len(unknown), right / len(known)
+
+
+def oscr_area(
+    known: np.ndarray, correct: np.ndarray, unknown: np.ndarray, *, convention: str = "exact"
+) -> float:
+    """Area under `oscr` by trapezoids, in [0, accuracy]; AUROC if every prediction is right.
+
+    Arguments and errors are those of `oscr`.
+    """
+    both(known, unknown)
+    if convention == "exact":
+        return sum(map(area, pieces(known, correct, unknown)))
+    fpr, ccr = oscr(known, correct, unknown, convention=convention)
+    return float(np.trapezoid(ccr, fpr))
+
+
+def ccr_at_fpr(
+    known: np.ndarray,
+    correct: np.ndarray,
+    unknown: np.ndarray,
+    *,
+    fpr: float,
+    convention: str = "exact",
+) -> float:
+    """Correct classification rate at a false positive rate, a column of Palechor et al.'s Table 2.
+
+    Conventions, each on the points that `oscr` gives under the same name:
+
+    - exact: the largest FPR not above the one asked for.
+    - palechor: the nearest FPR (of two, the larger); NaN, their dash, if it is 10 % or more off.
+    - bisgin: the largest FPR strictly below; NaN if there is none.
+
+    Args:
+        known: (K,) scores of known test samples, any unit.
+        correct: (K,) bool, the closed-set prediction is right.
+        unknown: (U,) scores of unknown or negative test samples, same unit.
+        fpr: the rate asked for, in (0, 1].
+        convention: exact, palechor or bisgin.
+
+    Returns:
+        In [0, accuracy], or NaN as said above.
+
+    Raises:
+        ValueError: as `oscr`, or fpr is outside (0, 1].
+    """
+    chosen(convention, "exact", "palechor", "bisgin")
+    if not 0 < fpr <= 1:
+        raise ValueError(f"fpr needs a rate in (0, 1]; got {fpr}")
+    both(known, unknown)
+    if convention == "exact":
+        return right_at(whole(known, correct, unknown), fpr)
+    rates, ccr = oscr(known, correct, unknown, convention=convention)
+    if convention == "palechor":
+        return _nearest(rates, ccr, fpr)
+    below = np.flatnonzero(rates < fpr)
+    return float(ccr[below[-1]]) if len(below) else np.nan
+
+
+def confidence(
+    known_target: np.ndarray, other_max: np.ndarray, *, offset: float
+) -> dict[str, float]:
+    """Validation confidence, equation 7 in Palechor et al. 2023.
+
+    With s the softmax, y the target class of a known sample and c over the K known classes:
+
+        gamma+ = mean over known samples of s_y
+        gamma- = mean over the others of 1 - max_c s_c + offset
+        gamma  = gamma+ + gamma-, the best epoch has the largest
+
+    Args:
+        known_target: (N,) probability of each known sample's target class.
+        other_max: (M,) largest probability of a known class, negative or unknown samples.
+        offset: 1 / K for a network of K outputs, whose maximum cannot fall below that;
+            0 for one with a background class.
+
+    Returns:
+        dict with gamma_plus, gamma_minus and gamma.
+
+    Raises:
+        ValueError: an input is empty, or holds no probabilities.
+    """
+    both(known_target, other_max)
+    known, other = column(known_target, "known_target"), column(other_max, "other_max")
+    for values in (known, other):
+        if values.min() < 0 or values.max() > 1:
+            raise ValueError(f"need probabilities in [0, 1]; got {values.min()} to {values.max()}")
+    plus = float(known.mean(dtype=np.float64))
+    minus = float(1 - other.mean(dtype=np.float64) + offset)
+    return {"gamma_plus": plus, "gamma_minus": minus, "gamma": plus + minus}
+
+
+def openness(*, training: int, target: int, testing: int) -> float:
+    """Openness of a problem, in Scheirer et al. 2013.
+
+        1 - sqrt(2 training / (target + testing))
+
+    Args:
+        training: classes seen in training.
+        target: classes to be recognised.
+        testing: classes seen in testing.
+
+    Returns:
+        Below 1; 0 if the three numbers are equal.
+
+    Raises:
+        ValueError: a number is below 1.
+    """
+    if min(training, target, testing) < 1:
+        raise ValueError(f"need at least one class each; got {training}, {target}, {testing}")
+    return 1 - (2 * training / (target + testing)) ** 0.5
+
+
+def area(piece: Counts) -> float:
+    """A piece's share of `oscr_area`, whole numbers up to the division."""
+    twice = np.diff(piece.unknown) @ (piece.right[1:] + piece.right[:-1])
+    return float(twice / (2 * piece.all_unknown * piece.all_known))
+
+
+def right_at(piece: Counts, fpr: float) -> float:
+    """Exact `ccr_at_fpr`, from the last piece that starts at or below that rate."""
+    at = bisect_right(piece.unknown, fpr, key=lambda count: count / piece.all_unknown) - 1
+    return float(piece.right[at] / piece.all_known)
+
+
+def _points(accepted: Counts, convention: str) -> tuple[np.ndarray, np.ndarray]:
+    """(unknown, right) accepted at each point of the curve under a convention."""
+    _, known, right, unknown, *_ = accepted
+    if chosen(convention, "exact", "palechor", "bisgin", "arpl") == "exact":
+        return unknown, right
+    if convention == "palechor":  # > t accepts what the score before t does
+        at = np.flatnonzero(np.diff(known))[1:]
+        return unknown[at], right[at]
+    if convention == "bisgin":
+        at = np.flatnonzero(np.diff(unknown)) + 1
+        return unknown[at], right[at]
+    # Within a score: its first unknown, its last unknown, then all but its last right one.
+    first = unknown[:-1] + (np.diff(unknown) > 0)
+    last = right[1:] - (np.diff(right) > 0)
+    false = np.column_stack([first, unknown[1:], unknown[1:]]).ravel()
+    return np.r_[0, false], np.r_[0, np.column_stack([right[:-1], right[:-1], last]).ravel()]
+
+
+def _nearest(rates: np.ndarray, ccr: np.ndarray, fpr: float) -> float:
+    """CCR at the nearest rate, the last of several; NaN if that is 10 % or more off."""
+    error = np.abs(rates - fpr)[::-1]
+    if not len(error) or error.min() / fpr >= 0.1:
+        return np.nan
+    return float(ccr[::-1][error.argmin()])

@@ -1,0 +1,46 @@
+"""Figures: ``f(frame, ...) -> Figure``, drawn and returned, never saved or shown.
+
+A figure with a long story is a pair: `*_points` computes the numbers, a frame to be saved as
+csv; the drawing takes that frame, so that file and figure cannot differ. Importing this room
+changes no setting of matplotlib, and no figure belongs to pyplot, so none has to be closed.
+"""
+
+from osnb.plots.curves import confidence_history, oscr_by_loss, oscr_curves, oscr_points
+from osnb.plots.histograms import (
+    histogram_points,
+    operating_counts,
+    operating_point,
+    score_histograms,
+)
+from osnb.plots.lessons import (
+    contact_sheet,
+    distance_boxes,
+    distance_summary,
+    negative_gradient,
+    oscr,
+    risk_coverage,
+    roc,
+)
+from osnb.plots.style import Figure
+from osnb.plots.tree import class_tree, reduced_tree
+
+__all__ = [
+    "Figure",
+    "class_tree",
+    "confidence_history",
+    "contact_sheet",
+    "distance_boxes",
+    "distance_summary",
+    "histogram_points",
+    "negative_gradient",
+    "operating_counts",
+    "operating_point",
+    "oscr",
+    "oscr_by_loss",
+    "oscr_curves",
+    "oscr_points",
+    "reduced_tree",
+    "risk_coverage",
+    "roc",
+    "score_histograms",
+]

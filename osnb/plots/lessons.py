@@ -1,0 +1,169 @@
+"""Small figures of the lessons: curves by hand, gradients, image sheets, tree distances."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from osnb.plots.style import LOSSES, Figure, label_outside, laid_out, look, need, panels, present
+
+
+@laid_out
+def oscr(fpr: np.ndarray, ccr: np.ndarray, *, thresholds: Sequence[float] = ()) -> Figure:
+    """An OSCR curve whose points are marked, and named by their thresholds if these are given.
+
+    Args:
+        fpr: (T,) false positive rates, in [0, 1].
+        ccr: (T,) correct classification rates, in [0, 1].
+        thresholds: (T,), or (T - 1,) if the first point is the origin; empty: no names.
+    """
+    return _by_hand(fpr, ccr, thresholds, "false positive rate", "correct classification rate")
+
+
+@laid_out
+def roc(fpr: np.ndarray, tpr: np.ndarray, *, thresholds: Sequence[float] = ()) -> Figure:
+    """A ROC curve of known (accepted is right) against unknown; arguments as in `oscr`."""
+    figure = _by_hand(fpr, tpr, thresholds, "unknown samples accepted", "known samples accepted")
+    figure.axes[0].plot([0, 1], [0, 1], color="0.6", linewidth=0.8, zorder=1)
+    return figure
+
+
+@laid_out
+def risk_coverage(
+    coverage: np.ndarray, risk: np.ndarray, *, thresholds: Sequence[float] = ()
+) -> Figure:
+    """Share of errors among the accepted samples against the share accepted; as in `oscr`."""
+    return _by_hand(coverage, risk, thresholds, "coverage", "risk")
+
+
+def _by_hand(
+    x: np.ndarray, y: np.ndarray, thresholds: Sequence[float], xlabel: str, ylabel: str
+) -> Figure:
+    skip = len(x) - len(thresholds)
+    if len(thresholds) and skip not in {0, 1}:
+        raise ValueError(f"need a threshold for each of {len(x)} points; got {len(thresholds)}")
+    figure, axes = panels(1, 1, width=4.2, height=3.8)
+    ax = axes[0, 0]
+    ax.plot(x, y, "-o", color="#333333", linewidth=1.4, markersize=5)
+    names: dict[tuple, list[str]] = {}
+    for point, t in zip(list(zip(x, y, strict=True))[skip:], thresholds, strict=False):
+        names.setdefault(point, []).append(f"{t:g}")
+    for (at, up), texts in names.items():
+        # above where the line falls away to the right, else below it
+        falls = up > y[min(np.flatnonzero(x == at)[-1] + 1, len(x) - 1)]
+        ax.annotate(
+            ", ".join(texts),
+            (at, up),
+            (5, 3 if falls else -3),
+            textcoords="offset points",
+            va="bottom" if falls else "top",
+            fontsize=8,
+        )
+    ax.set(xlabel=xlabel, ylabel=ylabel, xlim=(-0.04, 1.1), ylim=(-0.08, 1.06))
+    return figure
+
+
+@laid_out
+def negative_gradient(values: pd.DataFrame) -> Figure:
+    """What a negative sample pays for one known class's logit, and how hard it is pushed back.
+
+    Args:
+        values: columns logit (of one known class, all others at 0), loss (softmax,
+            background, ...), value (nats) and gradient (of value by logit).
+    """
+    need(values, ["logit", "loss", "value", "gradient"])
+    figure, axes = panels(1, 2, width=4, height=3, sharex=True)
+    for loss in present(values["loss"], list(LOSSES)):
+        part = values[values["loss"] == loss].sort_values("logit")
+        for ax, column in zip(axes[0], ("value", "gradient"), strict=True):
+            ax.plot(part["logit"], part[column], linewidth=1.8, **look(LOSSES, loss))
+    for ax, name in zip(axes[0], ("loss, in nats", "derivative of the loss"), strict=True):
+        ax.axhline(0, color="0.5", linewidth=0.8, zorder=1)
+        ax.set(xlabel="logit of one known class, in nats", ylabel=name)
+    label_outside(figure, axes[0, :1])
+    return figure
+
+
+@laid_out
+def contact_sheet(
+    images: np.ndarray, *, columns: int, rows: Sequence[str] = (), titles: Sequence[str] = ()
+) -> Figure:
+    """Small images side by side, row by row, enlarged without smoothing.
+
+    Args:
+        images: (N, 3, S, S) or (N, 1, S, S) uint8.
+        columns: images in a row.
+        rows: a label for each row, or none.
+        titles: (N,) one above each image, or none.
+
+    Raises:
+        ValueError: images of another shape or type, or a label too many or too few.
+    """
+    images = np.asarray(images)
+    if images.ndim != 4 or images.shape[1] not in {1, 3} or images.dtype != np.uint8:
+        raise ValueError(f"need (N, 1 or 3, S, S) uint8; got {images.shape} {images.dtype}")
+    height = -(-len(images) // columns)
+    for name, labels, wanted in (("rows", rows, height), ("titles", titles, len(images))):
+        if len(labels) not in {0, wanted}:
+            raise ValueError(f"need {wanted} {name}, or none; got {len(labels)}")
+    side = min(0.8, 8.6 / columns)
+    figure = Figure(
+        figsize=(side * columns + 1.2 * bool(rows), (side + 0.2 * bool(titles)) * height)
+    )
+    axes = figure.subplots(height, columns, squeeze=False)
+    for ax in axes.flat:
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set_visible(False)
+    for ax, image in zip(axes.flat, images, strict=False):
+        ax.imshow(image.transpose(1, 2, 0), cmap="gray", vmin=0, vmax=255, interpolation="none")
+    for ax, title in zip(axes.flat, titles, strict=False):
+        ax.set_title(title, fontsize=7, pad=2)
+    for ax, label in zip(axes[:, 0], rows, strict=False):
+        ax.set_ylabel(label, rotation=0, ha="right", va="center", fontsize=8)
+    return figure
+
+
+def distance_summary(steps: np.ndarray, distance: np.ndarray) -> pd.DataFrame:
+    """Quartiles of a distance between classes at each path length in WordNet.
+
+    Args:
+        steps: (P,) integers, edges between the two classes of a pair.
+        distance: (P,) distance between their mean features, any unit.
+
+    Returns:
+        Frame with one row per path length: steps, pairs, low, q1, median, q3, high, where low
+        and high are the 5 % and 95 % points.
+    """
+    groups = pd.Series(np.asarray(distance)).groupby(np.asarray(steps))
+    quantiles = groups.quantile([0.05, 0.25, 0.5, 0.75, 0.95]).unstack()
+    quantiles.columns = ["low", "q1", "median", "q3", "high"]
+    quantiles.insert(0, "pairs", groups.size())
+    return quantiles.rename_axis("steps").reset_index()
+
+
+@laid_out
+def distance_boxes(summary: pd.DataFrame, *, title: str) -> Figure:
+    """Feature distance against WordNet path length: a box per length, whiskers at 5 and 95 %.
+
+    Args:
+        summary: as from `distance_summary`.
+        title: what to say above, such as the rank correlation over all pairs.
+    """
+    need(summary, ["steps", "pairs", "low", "q1", "median", "q3", "high"])
+    figure, axes = panels(1, 1, width=6.5, height=3.4)
+    ax = axes[0, 0]
+    boxes = summary.rename(columns={"low": "whislo", "median": "med", "high": "whishi"})
+    ax.bxp(
+        boxes.to_dict("records"),
+        positions=summary["steps"],
+        widths=0.6,
+        showfliers=False,
+        patch_artist=True,
+        boxprops={"facecolor": "#c9d7e6"},
+        medianprops={"color": "black"},
+    )
+    names = [f"{s}\n({n})" for s, n in zip(summary["steps"], summary["pairs"], strict=True)]
+    ax.set_xticks(summary["steps"], names, fontsize=7)
+    ax.set(xlabel="path length in WordNet, in edges (pairs of classes)", title=title)
+    ax.set(ylabel="distance of mean features", ylim=(0, None))
+    return figure

@@ -1,0 +1,67 @@
+"""Sliders over a finished scores table; each has a static twin in `plots`."""
+
+import ipywidgets
+import pandas as pd
+
+from osnb import plots
+
+ACCEPTED = {
+    "known": "known accepted and right (CCR)",
+    "negative": "negative accepted (FPR)",
+    "unknown": "unknown accepted (FPR)",
+}
+
+
+class ThresholdSlider(ipywidgets.VBox):
+    """What `threshold_slider` returns.
+
+    Attributes:
+        slider: the FloatSlider, moved by mouse or arrow keys; setting its value redraws.
+        sentence: HTML widget, the rates at the threshold in words.
+        picture: Image widget, `figure` as PNG.
+        figure: `plots.operating_point` at the threshold; the one before it is dropped.
+    """
+
+    def __init__(self, table: pd.DataFrame, *, score: str, threshold: float) -> None:
+        self._table, self._score = table, score
+        self.sentence, self.picture = ipywidgets.HTML(), ipywidgets.Image(format="png")
+        self.show(threshold)
+        low, high = float(table[score].min()), float(table[score].max())
+        step = (high - low) / 100 or 1.0
+        self.slider = ipywidgets.FloatSlider(
+            value=threshold,
+            min=min(low, threshold),
+            max=max(high + step, threshold),  # so that everything can be rejected
+            step=step,
+            description="threshold",
+            readout_format=".3f",
+            layout=ipywidgets.Layout(width="700px", max_width="100%"),
+        )
+        self.slider.observe(lambda change: self.show(change["new"]), names="value")
+        super().__init__([self.slider, self.sentence, self.picture])
+
+    def show(self, threshold: float) -> None:
+        """Redraw the picture and rewrite the sentence for this threshold."""
+        drawn = {"score": self._score, "threshold": threshold}
+        counts = plots.operating_counts(self._table, **drawn)
+        self.figure = plots.operating_point(self._table, **drawn)
+        self.sentence.value = "; ".join(
+            f"{ACCEPTED[row.role]}: {row.rate:.3f} of {row.samples}" for row in counts.itertuples()
+        )
+        self.picture.value = self.figure._repr_png_()
+
+
+def threshold_slider(table: pd.DataFrame, *, score: str, threshold: float) -> ThresholdSlider:
+    """A threshold to move, seen on the OSCR curve, over the scores and in counts.
+
+    The static twin, for readers without a kernel, is `plots.operating_point`.
+
+    Args:
+        table: the scores table of one run, with known samples and others.
+        score: column of a rule that needs no label, such as max_softmax.
+        threshold: where the slider starts, in the unit of the score.
+
+    Raises:
+        ValueError: a column or a role is missing, or a score is not finite.
+    """
+    return ThresholdSlider(table, score=score, threshold=threshold)

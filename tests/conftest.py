@@ -1,0 +1,40 @@
+"""A project in a temporary folder, with the notebooks of tests/notebooks in it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from osnb import repro
+
+FIXTURES = Path(__file__).parent / "notebooks"
+
+
+class Project:
+    """A folder that `repro.root` takes for the project's."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        (folder / "notebooks").mkdir(parents=True)
+        (folder / "pyproject.toml").touch()
+
+    def add(self, fixture: str, notebook: str) -> Path:
+        """Put a fixture among the notebooks, under that name."""
+        path = self.folder / "notebooks" / f"{notebook}.ipynb"
+        shutil.copyfile(FIXTURES / f"{fixture}.ipynb", path)
+        return path
+
+    def write(self, notebook: str, text: str, run: str = "small") -> Path:
+        """Write the params file of a run."""
+        path = self.folder / "params" / notebook / f"{run}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    made = Project(tmp_path / "project")
+    monkeypatch.setattr(repro, "root", lambda: made.folder)
+    monkeypatch.setenv("OSNB_OUT", str(made.folder))
+    return made

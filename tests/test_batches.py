@@ -1,0 +1,221 @@
+"""Batches: their order, their randomness, what they refuse, and their threads."""
+
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+
+from osnb.augment import AUGMENT
+from osnb.datasets import READERS, BrokenImage, batches
+from osnb.datasets.images import _ahead, kept
+
+A = "n01440764"
+
+
+def noise(*shape, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+
+
+def take(images, rows=None, **settings):
+    """Batches of three with the settings of a test, but for those given."""
+    rows = images.rows.assign(label=range(len(images.rows))) if rows is None else rows
+    usual = {"batch_size": 3, "seed": 0, "shuffle": False, "transform": AUGMENT["none"]}
+    return batches(images, rows, **usual | settings)
+
+
+def joined(made):
+    pixels, labels = zip(*made, strict=True)
+    return torch.cat(pixels), torch.cat(labels)
+
+
+@pytest.fixture
+def eleven():
+    """Eleven images of 6 pixels in memory; the first pixel of each is its number."""
+    rows = pd.DataFrame({"sample": [f"s{i}" for i in range(11)], "wnid": A, "split": "train"})
+    pixels = noise(11, 3, 6, 6)
+    pixels[:, 0, 0, 0] = range(11)
+    return kept(rows, lambda i: pixels[i], (3, 6, 6))
+
+
+@pytest.fixture
+def photos(tmp_path):
+    folder = tmp_path / "photos" / A
+    folder.mkdir(parents=True)
+    for i in range(11):
+        Image.fromarray(noise(30, 40 + i, 3, seed=i)).save(folder / f"{i:02}.JPEG")
+    return READERS["folder"](tmp_path / "photos", resize=20, crop=16)
+
+
+def test_an_unshuffled_pass_gives_every_row_in_order_the_last_batch_short(eleven):
+    made = take(eleven)
+    assert len(made) == 4
+    assert [len(labels) for _, labels in made(0)] == [3, 3, 3, 2]
+    pixels, labels = joined(made(0))
+    assert labels.tolist() == list(range(11))
+    assert labels.dtype == torch.int64
+    assert torch.equal(pixels, eleven.read(np.arange(11)) / 255)
+
+
+def test_a_shuffled_pass_gives_every_row_once_with_its_own_label(eleven):
+    pixels, labels = joined(take(eleven, shuffle=True)(0))
+    assert labels.tolist() != list(range(11))
+    assert sorted(labels.tolist()) == list(range(11))
+    assert (pixels[:, 0, 0, 0] * 255).round().tolist() == labels.tolist()
+
+
+def test_rows_may_be_chosen_and_ordered_freely(eleven):
+    rows = pd.DataFrame({"sample": ["s7", "s2"], "label": [-1, 4]}, index=[50, 3])
+    pixels, labels = joined(take(eleven, rows)(0))
+    assert (pixels[:, 0, 0, 0] * 255).round().tolist() == [7, 2]
+    assert labels.tolist() == [-1, 4]
+
+
+@pytest.mark.parametrize("threads", [0, 1, 3])
+def test_bytes_depend_on_seed_and_epoch_alone(threads, photos):
+    random = {"shuffle": True, "crop": "random", "transform": AUGMENT["flip"]}
+    once = take(photos, **random)
+    again = take(photos, threads=threads, **random)
+    list(again(0))
+    for one, two in zip(joined(once(1)), joined(again(1)), strict=True):
+        assert torch.equal(one, two)
+    assert not torch.equal(joined(once(1))[0], joined(once(2))[0])
+    assert not torch.equal(joined(once(1))[0], joined(take(photos, **random | {"seed": 1})(1))[0])
+
+
+def test_crops_change_with_the_epoch_when_random_and_never_in_the_centre(photos):
+    fixed, random = take(photos), take(photos, crop="random")
+    assert torch.equal(joined(fixed(0))[0], joined(fixed(1))[0])
+    assert not torch.equal(joined(random(0))[0], joined(random(1))[0])
+    assert not torch.equal(joined(random(0))[0], joined(fixed(0))[0])
+
+
+def test_images_of_the_windows_size_are_the_same_under_a_random_crop(eleven):
+    assert torch.equal(joined(take(eleven, crop="random")(0))[0], joined(take(eleven)(0))[0])
+
+
+def test_the_transform_gets_uint8_and_a_generator_that_differs_between_batches(eleven):
+    seen = []
+
+    def watch(images, *, generator):
+        seen.append((images.dtype, torch.rand(1, generator=generator).item()))
+        return images
+
+    list(take(eleven, transform=watch)(0))
+    assert {dtype for dtype, _ in seen} == {torch.uint8}
+    assert len({draw for _, draw in seen}) == 4
+
+
+@pytest.mark.parametrize(
+    ("labels", "shuffle", "reason"),
+    [
+        ([0.0, 1.0], False, "integers; got float64"),
+        ([True, False], False, "integers; got bool"),
+        ([0, -3], False, ">= -2; got -3 in 1 of 2 rows"),
+        ([-2, -1], True, "training .* >= -1; got -2 in 1 of 2 rows"),
+        ([], False, "at least one row"),
+    ],
+)
+def test_bad_labels_are_refused_before_any_batch(labels, shuffle, reason, eleven):
+    rows = pd.DataFrame({"sample": [f"s{i}" for i in range(len(labels))], "label": labels})
+    with pytest.raises(ValueError, match=reason):
+        take(eleven, rows, shuffle=shuffle)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"crop": "center"}, "crop must be one of centre, random; got 'center'"),
+        ({"broken": "ignore"}, "broken must be one of stop, skip; got 'ignore'"),
+        ({"batch_size": 0}, "batch_size >= 1"),
+        ({"threads": -1}, "threads >= 0"),
+    ],
+)
+def test_a_setting_out_of_range_is_refused_with_the_choices(settings, reason, eleven):
+    with pytest.raises(ValueError, match=reason):
+        take(eleven, **settings)
+
+
+def test_a_sample_that_the_data_set_lacks_is_named(eleven):
+    rows = pd.DataFrame({"sample": ["s1", "t1"], "label": [0, 0]})
+    with pytest.raises(ValueError, match=r"1 of 2 samples .* 't1'"):
+        take(eleven, rows)
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_broken_image_stops_the_run_by_name(threads, photos, tmp_path):
+    (tmp_path / "photos" / A / "04.JPEG").write_bytes(b"")
+    made = take(photos, threads=threads)(0)
+    assert next(made)[1].tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match=r"04\.JPEG"):
+        next(made)
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_broken_images_are_skipped_with_their_labels_and_the_others_stay(threads, photos, tmp_path):
+    settings = {"crop": "random", "transform": AUGMENT["none"], "threads": threads}
+    whole, labels = joined(take(photos, **settings)(5))
+    for name in ("04", "09", "10"):  # the last two are all of the last batch
+        (tmp_path / "photos" / A / f"{name}.JPEG").write_bytes(b"")
+    made = take(photos, broken="skip", **settings)
+    with pytest.warns(UserWarning, match=f"3 images did not decode: {A}/04.JPEG, .*/10.JPEG"):
+        pixels, left = joined(made(5))
+    good = [0, 1, 2, 3, 5, 6, 7, 8]
+    assert left.tolist() == labels[good].tolist()
+    assert torch.equal(pixels, whole[good])
+    assert made.rows["sample"].tolist() == photos.rows["sample"][good].tolist()
+    assert "04.JPEG does not decode" in made.skipped[f"{A}/04.JPEG"]
+    assert len(list(made(6))) == 3  # again without them, and without a second warning
+
+
+def test_a_data_set_of_which_nothing_decodes_stops_the_run_although_it_may_skip(photos, tmp_path):
+    for path in (tmp_path / "photos" / A).iterdir():
+        path.write_bytes(b"")
+    with pytest.raises(BrokenImage, match=r"none of the 11 images decodes; the first: .*00\.JPEG"):
+        list(take(photos, broken="skip")(0))
+
+
+def test_leaving_a_loop_over_batches_leaves_no_thread_behind(photos):
+    before = set(threading.enumerate())
+    for _ in take(photos, threads=2)(0):
+        assert set(threading.enumerate()) > before
+        break
+    assert set(threading.enumerate()) == before
+
+
+def test_no_more_batches_are_made_ahead_than_there_are_threads():
+    started = []
+    for taken, _ in enumerate(_ahead(started.append, 20, 3), start=1):
+        assert len(started) <= min(taken + 3, 20)
+    assert sorted(started) == list(range(20))
+
+
+@pytest.mark.parametrize("ending", ["abandoned", "failed", "finished"])
+def test_no_thread_outlives_an_iteration(ending):
+    def make(i):
+        if ending == "failed" and i == 2:
+            raise RuntimeError("third")
+        return i
+
+    before = set(threading.enumerate())
+    pending = _ahead(make, 50, 3)
+    assert next(pending) == 0
+    if ending == "abandoned":
+        pending.close()
+    elif ending == "failed":
+        with pytest.raises(RuntimeError, match="third"):
+            list(pending)
+    else:
+        assert list(pending) == list(range(1, 50))
+    assert set(threading.enumerate()) == before
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_file_that_vanished_stops_the_run_even_where_broken_ones_are_skipped(
+    threads, photos, tmp_path
+):
+    (tmp_path / "photos" / A / "04.JPEG").unlink()
+    with pytest.raises(FileNotFoundError, match=r"04\.JPEG"):
+        list(take(photos, broken="skip", threads=threads)(0))

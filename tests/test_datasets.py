@@ -1,0 +1,434 @@
+"""Readers on a few files each, and the batches made of them."""
+
+import os
+import pickle
+import struct
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+from scipy.io import savemat
+
+from osnb import protocols
+from osnb.augment import AUGMENT
+from osnb.datasets import READERS, BrokenImage, batches
+from osnb.datasets.images import decode, kept
+from osnb.vision import torchvision
+
+A, B = "n01440764", "n02084071"
+
+
+def noise(*shape, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+
+
+def save(path, size=(40, 30), seed=0):
+    """A photograph of noise, so that a window in the wrong place is noticed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(noise(size[1], size[0], 3, seed=seed)).save(path, "JPEG", quality=95)
+    return path
+
+
+# Fixtures: the files of each reader, in miniature.
+
+
+def make_folder(root):
+    for seed, name in enumerate([f"{B}/b.JPEG", f"{A}/a2.JPEG", f"{A}/a10.jpg", f"{A}/._a.JPEG"]):
+        save(root / name, (40 + 5 * seed, 30), seed)
+
+
+VAL = {"v_1.JPEG": B, "v_2.JPEG": A, "v_3.JPEG": B}
+
+
+def make_ilsvrc(root, layout="by wnid"):
+    base = root / "ILSVRC/Data/CLS-LOC" if layout == "kaggle" else root
+    make_folder(base / "train")
+    for seed, (name, wnid) in enumerate(VAL.items()):
+        save(base / "val" / (f"{wnid}/{name}" if layout == "by wnid" else name), (50, 60), seed)
+    if layout == "kaggle":
+        lines = [f"v_{i},{VAL[f'v_{i}.JPEG']} 1 2 3 4 {A} 1 2 3 4 " for i in (3, 1, 2)]
+        (root / "LOC_val_solution.csv").write_text("\n".join(["ImageId,PredictionString", *lines]))
+    if layout == "list":
+        path = root / "val" / "imagenet_2012_validation_synset_labels.txt"
+        path.write_text("\n".join(VAL.values()) + "\n")
+    if layout == "devkit":
+        data = root / "ILSVRC2012_devkit_t12/data"
+        data.mkdir(parents=True)
+        synsets = np.array([(1, B), (2, A)], [("ILSVRC2012_ID", "f8"), ("WNID", "O")])
+        savemat(data / "meta.mat", {"synsets": synsets})
+        (data / "ILSVRC2012_validation_ground_truth.txt").write_text("1\n2\n1\n")
+
+
+def make_tinyimagenet(root):
+    for seed, name in enumerate([f"{B}/images/{B}_0.JPEG", f"{A}/images/{A}_0.JPEG"]):
+        save(root / "train" / name, (64, 64), seed)
+    for name in VAL:
+        save(root / "val/images" / name, (64, 64))
+    lines = [f"{name}\t{wnid}\t0\t0\t62\t62\n" for name, wnid in VAL.items()]
+    (root / "val/val_annotations.txt").write_text("".join(lines))
+
+
+def make_parquet(root, file, column, names, splits):
+    jpegs = [save(root / "one.JPEG", (32, 32), seed).read_bytes() for seed in range(3)]
+    table = pd.DataFrame({"split": splits, "label": [0, 1, 0], column: names, "jpeg": jpegs})
+    table.to_parquet(root / file)
+
+
+def make_mnist(root, name="MNIST"):
+    raw = root / name / "raw"
+    raw.mkdir(parents=True)
+    for part, n in (("train", 3), ("t10k", 2)):
+        images = struct.pack(">4i", 2051, n, 28, 28) + noise(n, 28, 28).tobytes()
+        (raw / f"{part}-images-idx3-ubyte").write_bytes(images)
+        (raw / f"{part}-labels-idx1-ubyte").write_bytes(
+            struct.pack(">2i", 2049, n) + bytes(range(n))
+        )
+
+
+def make_cifar(root, name):
+    """Without the official hashes, which no fixture can have: the check is switched off."""
+    made = getattr(torchvision.datasets, name)
+    folder = root / made.base_folder
+    folder.mkdir()
+    label = "labels" if name == "CIFAR10" else "fine_labels"
+    for file, _ in made.train_list + made.test_list:
+        content = {"data": noise(2, 3072), label: [1, 0]}
+        (folder / file).write_bytes(pickle.dumps(content))
+    names = {made.meta["key"]: ["aeroplane", "car"]}
+    (folder / made.meta["filename"]).write_bytes(pickle.dumps(names))
+
+
+def make_svhn(root):
+    for split in ("train", "test"):
+        digits = {"X": noise(32, 32, 3, 2), "y": np.array([[1], [10]])}
+        savemat(root / f"{split}_32x32.mat", digits)
+
+
+MAKE = {
+    "cifar10": lambda root: make_cifar(root, "CIFAR10"),
+    "cifar100": lambda root: make_cifar(root, "CIFAR100"),
+    "cifar10_parquet": lambda root: make_parquet(
+        root, "cifar10_jpeg.parquet", "name", ["cat", "dog", "cat"], ["train", "train", "test"]
+    ),
+    "fashion_mnist": lambda root: make_mnist(root, "FashionMNIST"),
+    "folder": make_folder,
+    "ilsvrc": make_ilsvrc,
+    "mnist": make_mnist,
+    "svhn": make_svhn,
+    "tinyimagenet": make_tinyimagenet,
+    "tinyimagenet_parquet": lambda root: make_parquet(
+        root, "tinyimagenet32_jpeg.parquet", "wnid", [A, B, A], ["train", "train", "val"]
+    ),
+}
+SHAPES = {"ilsvrc": (3, 224, 224), "folder": (3, 224, 224), "tinyimagenet": (3, 64, 64)}
+SHAPES |= {"mnist": (1, 28, 28), "fashion_mnist": (1, 28, 28)}
+
+
+@pytest.fixture(autouse=True)
+def no_official_hashes(monkeypatch):
+    there = lambda path, md5=None: os.path.isfile(path)  # noqa: E731
+    monkeypatch.setattr(torchvision.datasets.cifar, "check_integrity", there)
+    monkeypatch.setattr(torchvision.datasets.svhn, "check_integrity", there)
+
+
+@pytest.fixture(params=sorted(MAKE))
+def made(request, tmp_path):
+    """(name, root): the files of one reader."""
+    MAKE[request.param](tmp_path)
+    return request.param, tmp_path
+
+
+# Readers.
+
+
+def test_every_reader_of_files_has_a_fixture():
+    assert set(READERS) - set(MAKE) <= {"digits", "glyphs", "synsets"}
+
+
+def test_a_reader_gives_uint8_images_of_its_shape(made):
+    images = READERS[made[0]](made[1])
+    pixels = images.read(np.arange(len(images.rows)))
+    assert images.shape == SHAPES.get(made[0], (3, 32, 32))
+    assert pixels.shape == (len(images.rows), *images.shape)
+    assert pixels.dtype == torch.uint8
+    assert pixels.min() < 50  # noise fills the range
+    assert pixels.max() > 200
+
+
+def test_two_reads_agree_in_rows_and_pixels_whatever_is_asked_first(made):
+    once, again = READERS[made[0]](made[1]), READERS[made[0]](made[1])
+    pd.testing.assert_frame_equal(once.rows, again.rows)
+    last = len(once.rows) - 1
+    backwards = again.read(np.arange(last, -1, -1))
+    assert torch.equal(once.read(np.arange(last + 1)), backwards.flip(0))
+    assert torch.equal(again.read(np.array([last, 0, last])), backwards[[0, last, 0]])
+
+
+def test_rows_are_unique_sorted_within_a_split_and_train_comes_first(made):
+    rows = READERS[made[0]](made[1]).rows
+    assert rows["sample"].is_unique
+    splits = rows["split"].tolist()
+    assert set(splits) == ({"test"} if made[0] == "folder" else {"train", "test"})
+    assert splits == sorted(splits, reverse=True)
+    for _, part in rows.groupby("split"):
+        assert part["sample"].tolist() == sorted(part["sample"])
+
+
+@pytest.mark.parametrize("name", sorted(MAKE))
+def test_a_missing_folder_says_what_was_looked_for_and_how_to_get_it(name, tmp_path):
+    with pytest.raises(FileNotFoundError, match="OSNB_DATA") as error:
+        READERS[name](tmp_path / "absent")
+    assert str(tmp_path / "absent") in str(error.value)
+
+
+@pytest.mark.parametrize("layout", ["by wnid", "kaggle", "list", "devkit"])
+def test_ilsvrc_has_the_same_ids_order_and_pixels_in_every_layout(layout, tmp_path):
+    make_ilsvrc(tmp_path / "one", layout)
+    make_ilsvrc(tmp_path / "two")
+    images, by_wnid = (READERS["ilsvrc"](tmp_path / name) for name in ("one", "two"))
+    assert images.rows["sample"].tolist() == [
+        f"train/{A}/a10.jpg",
+        f"train/{A}/a2.JPEG",
+        f"train/{B}/b.JPEG",
+        f"val/{A}/v_2.JPEG",
+        f"val/{B}/v_1.JPEG",
+        f"val/{B}/v_3.JPEG",
+    ]
+    assert images.rows["wnid"].tolist() == [A, A, B, A, B, B]
+    assert all((tmp_path / "one" / path).is_file() for path in images.rows["path"])
+    assert torch.equal(images.read(np.arange(6)), by_wnid.read(np.arange(6)))
+
+
+def test_a_flat_validation_set_without_classes_names_the_files_looked_for(tmp_path):
+    make_ilsvrc(tmp_path, "flat")
+    with pytest.raises(FileNotFoundError, match=r"LOC_val_solution\.csv.*ground_truth\.txt"):
+        READERS["ilsvrc"](tmp_path)
+
+
+@pytest.mark.parametrize("layout", ["kaggle", "list", "devkit"])
+def test_a_validation_file_more_than_there_are_classes_is_refused(layout, tmp_path):
+    make_ilsvrc(tmp_path, layout)
+    (val,) = [path.parent for path in tmp_path.rglob("v_1.JPEG")]
+    save(val / "v_4.JPEG")
+    with pytest.raises(ValueError, match="4 files, but 3 classes"):
+        READERS["ilsvrc"](tmp_path)
+
+
+def test_a_ground_truth_without_its_list_of_classes_says_so(tmp_path):
+    make_ilsvrc(tmp_path, "devkit")
+    next(tmp_path.rglob("meta.mat")).unlink()
+    with pytest.raises(FileNotFoundError, match=r"meta\.mat"):
+        READERS["ilsvrc"](tmp_path)
+
+
+def test_an_empty_class_and_a_folder_without_classes_are_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no folder named after a wnid"):
+        READERS["folder"](tmp_path)
+    (tmp_path / A).mkdir()
+    with pytest.raises(FileNotFoundError, match=f"{A} holds no image file"):
+        READERS["folder"](tmp_path)
+
+
+def test_bad_options_of_a_reader_are_refused(tmp_path):
+    make_folder(tmp_path)
+    with pytest.raises(ValueError, match="crop 224 and resize 128"):
+        READERS["folder"](tmp_path, resize=128)
+    with pytest.raises(ValueError, match="train or test; got 'val'"):
+        READERS["folder"](tmp_path, split="val")
+
+
+def test_tinyimagenet_takes_the_classes_of_val_from_its_annotations(tmp_path):
+    make_tinyimagenet(tmp_path)
+    rows = READERS["tinyimagenet"](tmp_path).rows
+    val = rows[rows["split"] == "test"]
+    assert dict(zip(val["sample"], val["wnid"], strict=True)) == {
+        f"val/{wnid}/{name}": wnid for name, wnid in VAL.items()
+    }
+
+
+def test_parquet_samples_are_named_by_split_and_row_with_zeros_so_that_they_sort(tmp_path):
+    MAKE["tinyimagenet_parquet"](tmp_path)
+    rows = READERS["tinyimagenet_parquet"](tmp_path).rows
+    assert rows["sample"].tolist() == ["train/000000", "train/000001", "val/000002"]
+    assert rows["split"].tolist() == ["train", "train", "test"]
+
+
+def test_a_small_image_is_decoded_once_and_only_if_asked_for():
+    loaded = []
+
+    def load(position):
+        loaded.append(position)
+        return noise(3, 4, 4, seed=position)
+
+    images = kept(pd.DataFrame({"sample": list("abcd")}), load, (3, 4, 4))
+    for _ in range(2):
+        made = images.read(np.array([2, 0, 2]))
+    assert (made[0].numpy() == noise(3, 4, 4, seed=2)).all()
+    assert sorted(set(loaded)) == [0, 2]
+    assert len(loaded) <= 3
+
+
+def test_small_images_come_out_as_pillow_decodes_them(tmp_path):
+    make_tinyimagenet(tmp_path)
+    images = READERS["tinyimagenet"](tmp_path)
+    for i, path in enumerate(images.rows["path"]):
+        slow = np.asarray(Image.open(BytesIO((tmp_path / path).read_bytes())))
+        assert (images.read(np.array([i]))[0].permute(1, 2, 0).numpy() == slow).all()
+
+
+def test_an_image_of_another_size_than_its_set_is_named(tmp_path):
+    make_tinyimagenet(tmp_path)
+    save(tmp_path / "val/images/v_2.JPEG", (63, 64))
+    images = READERS["tinyimagenet"](tmp_path)
+    with pytest.raises(BrokenImage, match=r"v_2\.JPEG must be 64 x 64 pixels; got \(63, 64\)"):
+        images.read(np.arange(5))
+
+
+def test_a_parquet_file_cut_short_or_of_other_columns_is_named(tmp_path):
+    MAKE["cifar10_parquet"](tmp_path)
+    path = tmp_path / "cifar10_jpeg.parquet"
+    path.rename(tmp_path / "tinyimagenet32_jpeg.parquet")
+    with pytest.raises(ValueError, match=r"tinyimagenet32_jpeg\.parquet must be .* wnid"):
+        READERS["tinyimagenet_parquet"](tmp_path)
+    path.write_bytes((tmp_path / "tinyimagenet32_jpeg.parquet").read_bytes()[:-9])
+    with pytest.raises(ValueError, match=r"cifar10_jpeg\.parquet must be .* cannot be read"):
+        READERS["cifar10_parquet"](tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("mnist", "0 - zero"),
+        ("fashion_mnist", "T-shirt/top"),
+        ("cifar10", "car"),
+        ("cifar100", "car"),
+        ("svhn", "1"),
+    ],
+)
+def test_torchvision_gives_the_same_pixels_and_class_names(name, first, tmp_path):
+    MAKE[name](tmp_path)
+    images = READERS[name](tmp_path)
+    made = getattr(torchvision.datasets, READERS[name].keywords["name"])
+    half = made(tmp_path, split="test") if name == "svhn" else made(tmp_path, train=False)
+    start = (images.rows["split"] == "train").sum()
+    for i in range(len(half)):
+        pixels = np.atleast_3d(np.asarray(half[i][0])).transpose(2, 0, 1)
+        assert (images.read(np.array([start + i]))[0].numpy() == pixels).all()
+    assert images.rows["wnid"][0] == first
+
+
+# Decoding and cropping.
+
+
+@pytest.mark.parametrize("size", [(50, 37), (37, 50), (347, 256), (256, 256), (257, 300)])
+def test_the_centre_agrees_with_torchvision(size, tmp_path):
+    photo = Image.open(save(tmp_path / A / "a.png", size))
+    slow = torchvision.transforms.Compose(
+        [torchvision.transforms.Resize(256), torchvision.transforms.CenterCrop(224)]
+    )
+    made = READERS["folder"](tmp_path).read(np.array([0]))[0]
+    assert (made.numpy().transpose(1, 2, 0) == np.asarray(slow(photo))).all()
+
+
+@pytest.mark.parametrize("place", [(0.0, 0.0), (0.999, 0.999), (0.5, 0.2), (0.1, 0.9)])
+def test_a_place_agrees_with_torchvision_at_the_pixel_it_means(place, tmp_path):
+    photo = Image.open(save(tmp_path / A / "a.png", (60, 40)))
+    whole = torchvision.transforms.functional.resize(photo, 20)  # 30 wide, 20 high
+    top, left = int(place[0] * 5), int(place[1] * 15)  # a window of 16 has 5 and 15 places
+    slow = torchvision.transforms.functional.crop(whole, top, left, 16, 16)
+    images = READERS["folder"](tmp_path, resize=20, crop=16)
+    made = images.read(np.array([0]), np.array([place]))[0]
+    assert (made.numpy().transpose(1, 2, 0) == np.asarray(slow)).all()
+
+
+def encoded(photo, kind, path, **options):
+    photo.save(path, kind, **options)
+    return decode(path.read_bytes(), str(path))
+
+
+def test_greyscale_is_repeated_over_three_channels(tmp_path):
+    grey = noise(8, 9)
+    made = np.asarray(encoded(Image.fromarray(grey), "PNG", tmp_path / "x"))
+    assert (made == grey[:, :, None]).all()
+    assert made.shape == (8, 9, 3)
+
+
+def test_sixteen_bits_keep_their_upper_eight(tmp_path):
+    deep = np.arange(0, 65536, 256, np.uint16).reshape(16, 16) + np.uint16(200)
+    made = np.asarray(encoded(Image.fromarray(deep), "PNG", tmp_path / "x"))
+    assert (made[:, :, 0] == np.arange(256).reshape(16, 16)).all()
+
+
+def test_cmyk_becomes_the_colour_it_prints(tmp_path):
+    cyan = Image.new("CMYK", (8, 8), (255, 0, 0, 0))
+    red, green, blue = np.asarray(encoded(cyan, "JPEG", tmp_path / "x"))[4, 4].astype(int)
+    assert red < 5
+    assert min(green, blue) > 250
+
+
+@pytest.mark.parametrize("mode", ["P", "RGBA", "LA"])
+def test_alpha_is_dropped_without_a_warning(mode, tmp_path):
+    photo = Image.fromarray(noise(8, 8)).convert(mode)
+    options = {"transparency": bytes(range(256))} if mode == "P" else {}
+    made = encoded(photo, "PNG", tmp_path / "x", **options)
+    assert made.mode == "RGB"
+    assert (np.asarray(made) == noise(8, 8)[:, :, None]).all()
+
+
+@pytest.mark.parametrize("content", ["cut short", "text", "empty"])
+def test_a_file_that_does_not_decode_is_named_with_its_path(content, tmp_path):
+    path = save(tmp_path / A / "a.JPEG")
+    whole = path.read_bytes()
+    path.write_bytes(
+        {"cut short": whole[:-400], "text": b"<html>404</html>", "empty": b""}[content]
+    )
+    with pytest.raises(BrokenImage, match=f"{path} does not decode .*broken='skip'"):
+        READERS["folder"](tmp_path).read(np.array([0]))
+
+
+# The thousand photographs, where they are at hand.
+
+
+@pytest.fixture(scope="module")
+def thousand():
+    root = Path(os.environ.get("OSNB_DATA", "absent")) / "imagenet_samples"
+    if not root.is_dir():
+        pytest.skip("needs imagenet_samples in OSNB_DATA")
+    return READERS["folder"](root)
+
+
+def test_each_of_the_thousand_photographs_decodes_and_the_23_of_one_channel_come_out_grey(thousand):
+    rows, root = thousand.rows, Path(os.environ["OSNB_DATA"]) / "imagenet_samples"
+    modes = np.array([Image.open(BytesIO((root / p).read_bytes())).mode for p in rows["path"]])
+    settings = {"batch_size": 50, "seed": 0, "shuffle": False, "transform": AUGMENT["none"]}
+    grey = []
+    for pixels, _ in batches(thousand, rows.assign(label=0), threads=2, **settings)(0):
+        assert pixels.shape[1:] == (3, 224, 224)
+        assert pixels.flatten(1).std(dim=1).min() > 0.02  # a picture, not an even field
+        grey += (pixels.amax(dim=1) == pixels.amin(dim=1)).flatten(1).all(dim=1).tolist()
+    assert (modes == "L").sum() == 23
+    assert all(np.array(grey)[modes == "L"])
+    assert sum(grey) < 30  # a colour file of a grey scene may be among them
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "negative", "unknown"),
+    [("p1", 116, 67, 166), ("p2", 30, 31, 55), ("p3", 151, 97, 164)],
+)
+def test_the_photographs_go_through_every_protocol(thousand, name, known, negative, unknown):
+    rows = protocols.images(protocols.PROTOCOLS[name](), thousand.rows)
+    assert rows["role"].value_counts().to_dict() == {
+        "known": known,
+        "negative": negative,
+        "unknown": unknown,
+    }
+    few = rows.groupby("role").head(3)
+    settings = {"batch_size": 4, "seed": 0, "shuffle": False, "transform": AUGMENT["none"]}
+    made = batches(thousand, few, **settings)
+    labels = torch.cat([labels for _, labels in made(0)]).tolist()
+    assert labels == few["label"].tolist()
+    assert labels[3:] == [-1] * 3 + [-2] * 3

@@ -1,0 +1,141 @@
+"""The self-checks say one of five things and raise nothing."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from osnb import exercise, metrics
+
+
+def verdict(capsys, mine, theirs=metrics.oscr, inputs=exercise.scores, **settings):
+    """The lines that the check prints; it returns nothing."""
+    assert exercise.check(mine, theirs, inputs=inputs, **settings) is None
+    return capsys.readouterr().out.splitlines()
+
+
+def unwritten(*arguments):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [
+        (metrics.oscr, exercise.scores),
+        (metrics.auroc, exercise.sides),
+        (metrics.aurc, exercise.ranking),
+        (lambda z, labels: {"loss": z.sum(1) * (labels >= 0)}, exercise.logits),
+    ],
+)
+def test_the_package_itself_is_right(capsys, function, inputs):
+    assert verdict(capsys, function, function, inputs) == ["right: the same on 50 random inputs"]
+
+
+@pytest.mark.parametrize("stub", [lambda *a: None, lambda *a: ..., unwritten])
+def test_a_stub_is_not_written_yet(capsys, stub):
+    assert verdict(capsys, stub) == ["not written yet"]
+
+
+def test_a_wrong_value_is_shown_with_its_place_and_its_input(capsys):
+    lines = verdict(
+        capsys,
+        lambda x: np.where(x == 2, -1, x),
+        lambda x: x,
+        lambda rng: (np.array([[0, 1], [2, 3]]),),
+    )
+    assert lines == [
+        "wrong: at [1, 0] yours is -1; needed 2",
+        "  on input 1 of 50: [[0, 1], [2, 3]]",
+    ]
+
+
+def test_the_first_input_that_differs_is_the_one_shown(capsys):
+    counter = iter(range(1, 99))
+    lines = verdict(capsys, lambda n: n + (n > 3), lambda n: n, lambda rng: {"n": next(counter)})
+    assert lines == ["wrong: yours is 5; needed 4", "  on input 4 of 50: n=4"]
+
+
+def test_strict_acceptance_is_found_on_tied_scores_alone(capsys):
+    def auroc_without_ties(known, unknown):
+        return np.mean(known[:, None] > unknown)
+
+    lines = verdict(capsys, auroc_without_ties, metrics.auroc, exercise.sides)
+    assert lines[0].startswith("wrong: yours is 0.")
+
+
+def test_one_part_of_a_tuple_is_named(capsys):
+    lines = verdict(capsys, lambda k, c, u: (metrics.oscr(k, c, u)[0], metrics.oscr(k, c, u)[0]))
+    assert lines[0].startswith("wrong: value 1, at [1] yours is")
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "reason"),
+    [
+        (np.zeros(3), np.zeros((3, 1)), "yours has shape (3,); needed (3, 1)"),
+        ((1, 2, 3), (1, 2), "yours gives 3 values; needed 2 values"),
+        (np.zeros(2), (0, 0), "yours gives ndarray; needed 2 values"),
+        (np.nan, 1.0, "yours is nan; needed 1."),
+        (1.0, np.nan, "yours is 1.; needed nan"),
+        ("known", 1.0, "yours is 'known'; needed 1."),
+        ({"a": 1}, {"a": 1, "b": 2}, "yours has the keys a; needed a, b"),
+        ({"a": 1}, {"a": 2}, "['a'], yours is 1; needed 2"),
+        (np.array(["known", "known"]), np.array(["known", "unknown"]), "at [1] yours is 'known'"),
+        (1.00001, 1.0, "yours is 1.00001; needed 1."),
+    ],
+)
+def test_the_difference_is_said(capsys, value, wanted, reason):
+    lines = verdict(capsys, lambda: value, lambda: wanted, lambda rng: ())
+    assert lines[0].startswith(f"wrong: {reason}")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.array([np.nan, np.inf]), np.array(["a"]), True])
+def test_equal_values_are_right_even_if_not_numbers(capsys, value):
+    assert verdict(capsys, lambda: value, lambda: value, lambda rng: ())[0].startswith("right")
+
+
+def test_a_difference_below_the_tolerance_is_right(capsys):
+    close = verdict(capsys, lambda: 1 + 1e-5, lambda: 1.0, lambda rng: (), rtol=1e-4)
+    assert close[0].startswith("right")
+
+
+def test_an_error_is_named_and_not_raised(capsys):
+    lines = verdict(capsys, lambda k, c, u: k[99])
+    assert lines[0].startswith("raised IndexError: index 99 is out of bounds")
+    assert lines[1].startswith("  on input 1 of 50: [")
+
+
+def test_a_reference_that_fails_is_not_the_readers_fault(capsys):
+    lines = verdict(capsys, unwritten, lambda k, c, u: 1 / 0)
+    assert lines == ["cannot be checked: ZeroDivisionError: division by zero"]
+
+
+def test_both_get_inputs_that_the_other_has_not_changed(capsys):
+    def spoils(known, correct, unknown):
+        fpr, ccr = metrics.oscr(known, correct, unknown)
+        known[:], unknown[:] = 0, 0
+        return fpr, ccr
+
+    assert verdict(capsys, spoils)[0].startswith("right")
+    assert verdict(capsys, metrics.oscr, spoils)[0].startswith("right")
+
+
+def test_warnings_of_either_stay_silent(capsys):
+    def noisy(*arguments):
+        warnings.warn("loud", stacklevel=1)
+        return np.array([1.0, 0.0]) / 0  # inf and nan
+
+    assert verdict(capsys, noisy, noisy)[0].startswith("right")
+    assert capsys.readouterr().err == ""
+
+
+def test_the_same_seed_shows_the_same_input(capsys):
+    lines = [verdict(capsys, lambda k, c, u: 0, seed=seed)[1] for seed in (3, 3, 4)]
+    assert lines[0] == lines[1] != lines[2]
+
+
+def test_random_scores_hold_ties_and_errors():
+    rng = np.random.default_rng(0)
+    draws = [exercise.scores(rng) for _ in range(50)]
+    assert any(len(np.unique(np.r_[k, u])) < len(k) + len(u) for k, _, u in draws)
+    assert any(len(np.unique(np.r_[k, u])) == len(k) + len(u) for k, _, u in draws)
+    assert {bool(c.all()) for _, c, _ in draws} == {True, False}

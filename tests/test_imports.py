@@ -1,0 +1,91 @@
+"""What an import costs, told by what it brings along; and the guard around torchvision."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {
+    *("torch", "torchvision", "timm", "numpy", "pandas", "pyarrow", "scipy", "sklearn"),
+    *("matplotlib", "seaborn", "ipywidgets", "IPython", "papermill", "nbformat", "nltk", "yaml"),
+}
+
+
+def python(code, **options):
+    """Run code in a new Python; what it printed."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def brought(statement):
+    """Names of the top-level modules that are loaded after a statement in a new Python."""
+    code = f"import sys\n{statement}\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+    return set(python(code).split())
+
+
+def test_the_package_alone_brings_nothing_along():
+    assert not brought("import osnb") & HEAVY
+
+
+def test_a_results_notebook_starts_without_torch():
+    loaded = brought("from osnb import metrics, scores, tables, plots")
+    assert not loaded & {"torch", "torchvision", "timm", "sklearn"}
+    assert {"numpy", "pandas", "matplotlib"} <= loaded
+
+
+def test_training_brings_along_what_torch_does_and_nothing_else():
+    assert (brought("from osnb import train") - brought("import torch")) & HEAVY <= {"numpy"}
+
+
+def test_the_command_line_is_there_at_once():
+    assert not brought("from osnb import cli") & HEAVY
+
+
+def test_a_params_file_is_checked_before_anything_heavy_is_imported():
+    assert brought("from osnb import run") & HEAVY == {"yaml"}
+
+
+def test_torchvision_and_timm_import_through_the_guard():
+    code = """
+from osnb.vision import torchvision
+import timm
+network = timm.create_model("resnet18", num_classes=3)
+print(torchvision.__version__, timm.__version__, torchvision.transforms.CenterCrop(2))
+"""
+    assert "CenterCrop(size=(2, 2))" in python(code)
+
+
+FAKE = {
+    "works": "",
+    "cannot_load_its_operators": """
+import torch
+try:
+    torch._C._dispatch_has_kernel_for_dispatch_key("torchvision::nms", "Meta")
+except RuntimeError:
+    raise RuntimeError("operator torchvision::nms does not exist")
+""",
+    "has_another_fault": "raise RuntimeError('cuda driver too old')",
+}
+
+
+@pytest.mark.parametrize(
+    ("condition", "declared"), [("works", 0), ("cannot_load_its_operators", 1)]
+)
+def test_the_guard_declares_operators_only_where_they_are_missing(tmp_path, condition, declared):
+    (tmp_path / "torchvision").mkdir()
+    (tmp_path / "torchvision" / "__init__.py").write_text(FAKE[condition])
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from osnb import vision; "
+    code += "print(len(vision._declared), vision.torchvision.__file__)"
+    count, file = python(code).split()
+    assert int(count) == declared
+    assert file.startswith(str(tmp_path))
+
+
+def test_the_guard_lets_other_faults_through(tmp_path):
+    (tmp_path / "torchvision").mkdir()
+    (tmp_path / "torchvision" / "__init__.py").write_text(FAKE["has_another_fault"])
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from osnb import vision"
+    failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert failed.returncode == 1
+    assert "cuda driver too old" in failed.stderr

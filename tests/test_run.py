@@ -1,0 +1,412 @@
+"""A params file is held against its notebook before a kernel starts; then it is executed once."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from osnb import publish, record, repro, run
+
+# what Jupyter's own packages say of themselves while they are imported
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture
+def works(project):
+    """The params file of a notebook that works."""
+    project.add("works", "90_works")
+    return project.write("90_works", "# any CPU, a second\nrun: small\nrate: 0.25\n")
+
+
+@pytest.fixture
+def no_kernel(monkeypatch):
+    """Fails the test if a kernel would be started."""
+
+    def started(*args, **kwargs):
+        raise AssertionError("a kernel was started")
+
+    monkeypatch.setattr(run, "_papermill", started)
+    monkeypatch.setattr(run, "execute", started)
+
+
+# Plans
+
+
+def test_a_plan_has_every_parameter_and_injects_those_of_the_file(works):
+    plan = run.plan(works)
+    assert str(plan) == "90_works/small"
+    assert plan.given == {"run": "small", "rate": 0.25}
+    expected = {"run": "small", "size": "mini", "seed": 0, "rate": 0.25, "word": "blue"}
+    assert plan.parameters == expected
+
+
+def test_overrides_join_the_name_as_the_notebook_itself_would_say(works):
+    plan = run.plan(works, {"seed": 3, "rate": 1})
+    assert plan.run == "small-seed3-rate1.0"
+    assert plan.given == {"run": plan.run, "rate": 1.0, "seed": 3}
+    assert repro.begin("90_works", plan.parameters).name == plan.run
+    as_papermill_would = plan.parameters | {"run": "small"}
+    assert repro.begin("90_works", as_papermill_would).name == plan.run
+
+
+def test_an_override_that_changes_nothing_leaves_the_name(works):
+    assert run.plan(works, {"seed": 0}).run == "small"
+
+
+def test_a_copy_elsewhere_is_told_from_the_original_by_what_it_changes(works, tmp_path):
+    copy = tmp_path / "90_works" / "small.yaml"
+    copy.parent.mkdir()
+    copy.write_text("run: small\nrate: 0.125\n")
+    assert run.plan(copy).run == "small-rate0.125"
+    copy.rename(copy.with_name("mine.yaml")).write_text("run: mine\nrate: 0.125\n")
+    plan = run.plan(copy.with_name("mine.yaml"), {"seed": 1})
+    assert plan.run == "mine-seed1"
+    assert repro.begin("90_works", plan.parameters).name == plan.run
+
+
+REFUSED = {
+    "misspelt": ("run: small\nrat: 1.0\n", "unknown parameter 'rat'.*did you mean 'rate'.*seed"),
+    "far off": ("run: small\nzzz: 1\n", "unknown parameter 'zzz'.*valid: run, size, seed, rate"),
+    "text for a number": ("run: small\nseed: three\n", "'seed' of 90_works is int.*got 'three'"),
+    "1e-3": ("run: small\nrate: 1e-3\n", "write 1.0e-3"),
+    "float for int": ("run: small\nseed: 1.5\n", "'seed' of 90_works is int.*got 1.5"),
+    "bool for int": ("run: small\nseed: true\n", "got True"),
+    "nothing": ("run: small\nword:\n", "'word' of 90_works is str.*got None"),
+    "empty": ("", "is empty"),
+    "comment": ("# nothing\n", "is empty"),
+    "list": ("- run\n- small\n", "needs lines of 'name: value'; it holds a list"),
+    "twice": ("run: small\nseed: 1\nrate: 0.1\nseed: 2\n", "line 4: 'seed' is given twice"),
+    "no yaml": ("run: small\nseed: [1\n", "no valid yaml in line 3"),
+    "control character": ("run: \x01\n", "no valid yaml"),
+    "object": ("run: small\nword: !!python/name:os.system\n", "line 2: could not determine"),
+    "other name": ("run: other\n", "needs the line 'run: small'.*got 'other'"),
+    "no name": ("seed: 1\n", "needs the line 'run: small'.*got None"),
+    "number as key": ("run: small\n3: 4\n", "unknown parameter '3'"),
+}
+
+
+@pytest.mark.parametrize(("text", "reason"), REFUSED.values(), ids=REFUSED)
+def test_a_bad_params_file_is_refused_in_a_sentence(works, no_kernel, text, reason):
+    works.write_text(text)
+    with pytest.raises(run.Refused, match=reason) as refused:
+        run.plan(works)
+    assert "\n" not in str(refused.value)
+
+
+def test_bytes_that_are_no_text_are_refused(works):
+    works.write_bytes(b"run: small\nword: \xff\n")
+    with pytest.raises(run.Refused, match="cannot be read"):
+        run.plan(works)
+
+
+def test_a_missing_file_and_a_folder_are_refused(works):
+    for path in (works.with_name("absent.yaml"), works.parent):
+        with pytest.raises(run.Refused, match="cannot be read"):
+            run.plan(path)
+
+
+def test_a_folder_that_is_no_notebook_is_refused_with_the_nearest(works, tmp_path):
+    copy = tmp_path / "90_work" / "small.yaml"
+    copy.parent.mkdir()
+    shutil.copyfile(works, copy)
+    with pytest.raises(run.Refused, match=r"no '90_work'; did you mean '90_works'\? valid: 90_w"):
+        run.plan(copy)
+
+
+@pytest.mark.parametrize(
+    ("fixture", "reason"),
+    [
+        ("without_parameters", "one cell tagged 'parameters'; it has 0"),
+        ("two_parameters_cells", "one cell tagged 'parameters'; it has 2"),
+        ("computed_default", "'half' must be a literal; got rate / 2"),
+        ("broken_parameters", "invalid syntax"),
+    ],
+)
+def test_a_notebook_without_one_cell_of_literals_is_refused(project, fixture, reason):
+    project.add(fixture, "90_fixture")
+    with pytest.raises(run.Refused, match=reason):
+        run.plan(project.write("90_fixture", "run: small\n"))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "reason"),
+    [
+        ({"sed": 1}, "unknown parameter 'sed'.*did you mean 'seed'"),
+        ({"seed": "1"}, "is int"),
+        ({"run": "other"}, "needs the line 'run: small'"),
+    ],
+)
+def test_overrides_are_checked_like_the_file(works, overrides, reason):
+    with pytest.raises(run.Refused, match=reason):
+        run.plan(works, overrides)
+
+
+# Execution
+
+
+def test_a_run_is_executed_recorded_and_published(works, project):
+    plan = run.plan(works, {"seed": 4})
+    end = run.execute(plan)
+    assert end == record.read(plan.directory)
+    assert end["state"] == "done"
+    assert (end["parameters"], end["inputs"]) == (plan.parameters, {})
+    assert end["code"] == repro.code_hash(plan.source)
+    assert end["started"] <= end["finished"]
+    assert end["packages"].keys() >= {"torch", "numpy", "pandas"}
+    assert (plan.directory / "table.csv").read_text() == "rate,word\n0.25,blue\n"
+    published = project.folder / "figures" / "90_works" / "small-seed4"
+    assert sorted(os.listdir(published)) == ["figure.json", "figure.svg", "table.csv"]
+    executed = json.loads((plan.directory / "executed.ipynb").read_text())
+    assert "".join(executed["cells"][-1]["outputs"][0]["text"]) == f"{sys.executable}\n"
+    names = sorted(path.name for path in plan.directory.parent.iterdir())
+    assert names == ["small-seed4"]
+
+
+def test_a_kernel_that_a_person_installed_is_not_taken(works, tmp_path, monkeypatch):
+    spec = tmp_path / "jupyter" / "kernels" / "python3"
+    spec.mkdir(parents=True)
+    (spec / "kernel.json").write_text('{"argv": ["/bin/false"], "display_name": "x"}')
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    startup = tmp_path / "ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "mine.py").write_text("raise SystemExit('a start-up file was run')")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    assert run.execute(run.plan(works))["state"] == "done"
+
+
+def test_a_run_is_done_once_until_something_changes(works, project):
+    plan = run.plan(works)
+    assert not run.done(plan)
+    run.execute(plan)
+    assert run.done(plan)
+    assert not run.done(run.plan(works, {"seed": 1}))
+    works.write_text("run: small\nrate: 0.75\n")
+    assert not run.done(run.plan(works))
+    project.add("trains_without_scores", "90_works")
+    assert not run.done(plan)
+
+
+@pytest.mark.parametrize("name", ["executed.ipynb", "figure.svg", "run.json"])
+def test_a_run_that_lost_a_file_is_not_done(works, name):
+    plan = run.plan(works)
+    run.execute(plan)
+    (plan.directory / name).unlink()
+    assert not run.done(plan)
+
+
+def test_a_run_whose_result_was_cut_short_is_not_done(works):
+    plan = run.plan(works)
+    run.execute(plan)
+    (plan.directory / "table.csv").write_text("rate,wo")
+    assert not run.done(plan)
+
+
+def test_a_cell_that_raises_fails_the_run_and_is_named(project):
+    project.add("raises_in_third_cell", "90_raises")
+    plan = run.plan(project.write("90_raises", "run: small\n"))
+    end = run.execute(plan)
+    assert end["state"] == record.read(plan.directory)["state"] == "failed"
+    error = end["error"]
+    assert (error["name"], error["value"], error["cell"]) == ("KeyError", "'absent'", 3)
+    assert error["tail"][0] == "so far so good"
+    assert error["tail"][-1] == "KeyError: 'absent'"
+    assert "so far so good" in (plan.directory / "executed.ipynb").read_text()
+    assert not (project.folder / "figures").exists()
+    assert not run.done(plan)
+
+
+def test_a_kernel_that_dies_fails_the_run_in_the_cell_that_it_died_in(project):
+    project.add("kernel_dies", "90_dies")
+    plan = run.plan(project.write("90_dies", "run: small\n"))
+    end = run.execute(plan)
+    assert (end["state"], end["error"]["name"]) == ("failed", "DeadKernelError")
+    assert end["error"]["cell"] == 3
+    assert (plan.directory / "executed.ipynb").is_file()
+
+
+def test_a_training_run_without_scores_has_failed(project):
+    project.add("trains_without_scores", "90_fixture_train")
+    end = run.execute(run.plan(project.write("90_fixture_train", "run: small\n")))
+    assert end["state"] == "failed"
+    assert "wrote no scores.parquet" in end["error"]["value"]
+
+
+def test_a_failed_run_that_is_repaired_is_done(project):
+    project.add("raises_in_third_cell", "90_works")
+    file = project.write("90_works", "run: small\n")
+    assert run.execute(run.plan(file))["state"] == "failed"
+    project.add("works", "90_works")
+    end = run.execute(run.plan(file))
+    assert end["state"] == "done"
+    assert "error" not in end
+
+
+@pytest.mark.parametrize(("sign", "state"), [("SIGINT", "interrupted"), ("SIGKILL", "running")])
+def test_a_run_that_is_stopped_says_so_and_leaves_no_kernel(project, sign, state):
+    project.add("waits", "90_waits")
+    file = project.write("90_waits", "run: small\n")
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom osnb import repro, run\n"
+        "repro.root = lambda: Path(sys.argv[1])\nrun.execute(run.plan(sys.argv[2]))"
+    )
+    owner = subprocess.Popen(
+        [sys.executable, "-c", code, project.folder, file], stderr=subprocess.PIPE
+    )
+    directory = project.folder / "runs" / "90_waits" / "small"
+    kernel = int(_wait_for(directory / "begun.txt"))
+    owner.send_signal(getattr(signal, sign))
+    owner.communicate(timeout=30)
+    assert json.loads((directory / "run.json").read_text())["state"] == state
+    assert record.read(directory)["state"] == "interrupted"
+    for _ in range(200):
+        if not record._alive(kernel):
+            break
+        time.sleep(0.1)
+    assert not record._alive(kernel)
+
+
+def _wait_for(path, seconds=60):
+    """The text of a file as soon as it has one."""
+    for _ in range(seconds * 20):
+        if path.is_file() and path.read_text():
+            return path.read_text()
+        time.sleep(0.05)
+    raise AssertionError(f"no {path.name} after {seconds} s")
+
+
+# What a results notebook reads
+
+
+@pytest.fixture
+def collects(project):
+    """The plan of a notebook that collects, and a writer of what it collects."""
+    project.add("collects", "91_collects")
+    file = project.write("91_collects", "run: small\n")
+
+    def scores(value, base="runs", name="one", size="mini"):
+        path = project.folder / base / "90_fixture_train" / name / "scores.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stamp = json.dumps({"run": name, "parameters": {"size": size}})
+        table = pa.table({"score": [value]}).replace_schema_metadata({"osnb": stamp})
+        pq.write_table(table, path)
+        return repro.file_hash(path)
+
+    return run.plan(file), scores
+
+
+def test_the_inputs_of_a_results_notebook_are_the_scores_of_its_paper_and_size(collects):
+    plan, scores = collects
+    assert run.inputs(plan) == {}
+    expected = {"one": scores(0.5), "two": scores(0.25, base="figures", name="two")}
+    scores(0.125, name="large", size="paper")
+    assert run.inputs(plan) == expected
+
+
+def test_a_run_takes_the_place_of_its_published_copy(collects):
+    plan, scores = collects
+    scores(0.5, base="figures")
+    assert run.inputs(plan) == {"one": scores(0.25)}
+
+
+def test_a_results_notebook_is_done_until_its_inputs_change(collects):
+    plan, scores = collects
+    scores(0.5)
+    run.execute(plan)
+    assert run.done(plan)
+    scores(0.25)
+    assert not run.done(plan)
+
+
+def test_a_table_that_is_not_whole_counts_as_an_input_that_changed(collects, project):
+    plan, scores = collects
+    before = scores(0.5)
+    path = project.folder / "runs" / "90_fixture_train" / "one" / "scores.parquet"
+    path.write_bytes(path.read_bytes()[:50])
+    assert run.inputs(plan)["one"] != before
+
+
+def test_other_notebooks_have_no_inputs(works):
+    assert not run.plan(works).collects
+    assert run.inputs(run.plan(works)) == {}
+
+
+# Publishing
+
+
+def test_figures_hold_the_small_results_of_the_latest_run_and_nothing_else(tmp_path):
+    made, target = tmp_path / "run", tmp_path / "figures"
+    made.mkdir()
+    for name in ("a.svg", "a.csv", "a.json", "scores.parquet", "history.parquet"):
+        (made / name).write_text(name)
+    for name in ("begun.json", "run.json", "checkpoint.pt", "executed.ipynb", "outputs.parquet"):
+        (made / name).write_text(name)
+    (made / "large.csv").write_bytes(b"0" * (publish.SMALL + 1))
+    target.mkdir()
+    (target / "stale.svg").touch()
+    (target / "large.csv").touch()
+    assert publish.publish(made, target) == ["large.csv"]
+    names = ["a.csv", "a.json", "a.svg", "history.parquet", "scores.parquet"]
+    assert sorted(os.listdir(target)) == names
+    assert all((target / name).read_text() == name for name in names)
+
+
+def test_what_is_published_already_is_not_touched(tmp_path):
+    made, target = tmp_path / "run", tmp_path / "figures"
+    made.mkdir()
+    (made / "a.svg").write_text("same")
+    publish.publish(made, target)
+    before = (target / "a.svg").stat().st_ino
+    publish.publish(made, target)
+    assert (target / "a.svg").stat().st_ino == before
+
+
+def test_a_notebook_keeps_outputs_and_nothing_else_of_its_execution(works, project):
+    plan = run.plan(works)
+    run.execute(plan)
+    before = json.loads(plan.source.read_text())
+    publish.keep_outputs(plan.source, plan.directory / "executed.ipynb")
+    after = json.loads(plan.source.read_text())
+    code = [cell for cell in after["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == [1, 2, 3, 4]
+    assert code[-1]["outputs"][0]["text"] == [f"{sys.executable}\n"]
+    assert [cell["source"] for cell in after["cells"]] == [x["source"] for x in before["cells"]]
+    assert "papermill" not in plan.source.read_text()
+    assert after["metadata"]["kernelspec"]["name"] == "python3"
+    assert repro.declared(plan.source)["rate"] == 0.5
+    once = plan.source.read_bytes()
+    publish.keep_outputs(plan.source, plan.directory / "executed.ipynb")
+    assert plan.source.read_bytes() == once
+
+
+def test_outputs_of_other_code_are_not_kept(works, project):
+    plan = run.plan(works)
+    run.execute(plan)
+    text = plan.source.read_text()
+    plan.source.write_text(text.replace("print(sys.executable)", "print(1)"))
+    with pytest.raises(ValueError, match=r"other code .* in code cell 4"):
+        publish.keep_outputs(plan.source, plan.directory / "executed.ipynb")
+
+
+# run.json
+
+
+def test_the_owner_of_a_run_is_looked_for_on_its_own_host_only(tmp_path):
+    content = {"state": "running", "host": "elsewhere", "pid": 2**22 + 1}
+    record.write(tmp_path, content)
+    assert record.read(tmp_path)["state"] == "running"
+    record.write(tmp_path, content | {"host": os.uname().nodename})
+    assert record.read(tmp_path)["state"] == "interrupted"
+    record.write(tmp_path, content | {"host": os.uname().nodename, "pid": os.getpid()})
+    assert record.read(tmp_path)["state"] == "running"
+
+
+def test_a_broken_run_json_is_none(tmp_path):
+    (tmp_path / "run.json").write_text('{"state": "do')
+    assert record.read(tmp_path) is None

@@ -1,0 +1,239 @@
+"""Each scoring rule beside the same formula in 400-digit arithmetic, and its laws."""
+
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+
+from osnb import scores
+from osnb.labels import NEGATIVE, UNKNOWN
+from osnb.outputs import Outputs
+from osnb.scores import SCORES
+
+RULES = [*SCORES.values(), scores.predicted, scores.softmax]
+LABELLED = [scores.target, scores.target_log_odds]
+
+
+def outputs(logits):
+    return Outputs(np.asarray(logits, np.float32), features=None)
+
+
+@pytest.fixture(params=[1, 8, 60], ids=lambda scale: f"scale {scale}")
+def sample(request):
+    """(out, labels): 12 samples, 5 columns of which 4 are known; the largest scale saturates."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, request.param, (12, 5))
+    return outputs(logits), rng.integers(UNKNOWN, 4, 12)
+
+
+def slow(logits, column):
+    """(p, log p - log(1 - p)) of one column, with enough digits for 1 - p to exist."""
+    with localcontext() as context:
+        context.prec = 400
+        weights = [Decimal(float(z)).exp() for z in logits]
+        p = weights[column] / sum(weights)
+        rest = sum(w for c, w in enumerate(weights) if c != column) / sum(weights)
+        return float(p), float(p.ln() - rest.ln())
+
+
+def best(logits, known):
+    return max(range(known), key=lambda c: logits[c])
+
+
+def test_every_rule_matches_long_arithmetic(sample):
+    out, labels = sample
+    columns = [best(z, 4) for z in out.logits]
+    expected = np.array([slow(z, c) for z, c in zip(out.logits, columns, strict=True)])
+    np.testing.assert_allclose(scores.max_softmax(out, known=4), expected[:, 0], rtol=1e-13)
+    np.testing.assert_allclose(
+        scores.max_softmax_log_odds(out, known=4), expected[:, 1], rtol=1e-13, atol=1e-13
+    )
+    np.testing.assert_array_equal(scores.max_logit(out, known=4), out.logits[:, :4].max(axis=1))
+    np.testing.assert_array_equal(scores.predicted(out, known=4), columns)
+
+    columns = [y if y >= 0 else c for y, c in zip(labels, columns, strict=True)]
+    expected = np.array([slow(z, c) for z, c in zip(out.logits, columns, strict=True)])
+    np.testing.assert_allclose(scores.target(out, labels, known=4), expected[:, 0], rtol=1e-13)
+    np.testing.assert_allclose(
+        scores.target_log_odds(out, labels, known=4), expected[:, 1], rtol=1e-13, atol=1e-13
+    )
+
+
+def test_softmax_matches_long_arithmetic_and_keeps_the_known_columns(sample):
+    out, _ = sample
+    ours = scores.softmax(out, known=4)
+    expected = [[slow(z, c)[0] for c in range(4)] for z in out.logits]
+    np.testing.assert_allclose(ours, expected, rtol=1e-13)
+    np.testing.assert_allclose(scores.softmax(out, known=5).sum(axis=1), 1, rtol=1e-15)
+
+
+def test_log_odds_tell_apart_what_softmax_calls_certain():
+    out = outputs([[gap, 0, 0] for gap in (50, 200, 200.5, 2000, 1e38)])
+    labels = np.zeros(5, int)
+    assert (scores.max_softmax(out, known=3) == 1).all()
+    expected = [gap - np.log(2) for gap in (50, 200, 200.5, 2000)]
+    for ours in (
+        scores.max_softmax_log_odds(out, known=3),
+        scores.target_log_odds(out, labels, known=3),
+    ):
+        np.testing.assert_allclose(ours[:4], expected, rtol=1e-15)
+        assert ours[4] == np.float32(1e38)
+        assert (np.diff(ours) > 0).all()
+
+
+def test_log_odds_tell_apart_what_softmax_calls_impossible():
+    out = outputs([[-gap, 0] for gap in (800, 900, 1000)])
+    labels = np.zeros(3, int)
+    assert (scores.target(out, labels, known=2) == 0).all()
+    np.testing.assert_array_equal(scores.target_log_odds(out, labels, known=2), [-800, -900, -1000])
+
+
+def test_log_odds_order_the_samples_as_softmax_does():
+    rng = np.random.default_rng(0)
+    out, labels = outputs(rng.normal(0, 3, (500, 7))), rng.integers(UNKNOWN, 6, 500)
+    for p, odds in (
+        (scores.max_softmax(out, known=6), scores.max_softmax_log_odds(out, known=6)),
+        (scores.target(out, labels, known=6), scores.target_log_odds(out, labels, known=6)),
+    ):
+        np.testing.assert_array_equal(np.argsort(p), np.argsort(odds))
+        np.testing.assert_allclose(odds, np.log(p) - np.log1p(-p), rtol=1e-9, atol=1e-9)
+
+
+def test_the_background_column_is_dropped_after_normalising_and_before_the_maximum():
+    out = outputs([[2, 1, 5]])
+    weights = np.exp([2, 1, 5])
+    assert scores.max_softmax(out, known=2) == pytest.approx(weights[0] / weights.sum())
+    assert scores.predicted(out, known=2) == 0
+    assert scores.max_logit(out, known=2) == 2
+    odds = 2 - np.log(weights[1] + weights[2])
+    assert scores.max_softmax_log_odds(out, known=2) == pytest.approx(odds)
+
+
+def test_with_background_counts_that_column_as_a_class():
+    out = outputs([[2, 1, 5], [2, 1, 5], [2, 1, 0]])
+    labels = np.array([0, NEGATIVE, UNKNOWN])
+    p = scores.softmax(out, known=3)
+    np.testing.assert_array_equal(
+        scores.with_background(scores.target)(out, labels, known=2), [p[0, 0], p[1, 2], p[2, 0]]
+    )
+    np.testing.assert_array_equal(scores.with_background(scores.predicted)(out, known=2), [2, 2, 0])
+    np.testing.assert_array_equal(
+        scores.with_background(scores.max_softmax)(out, known=2), p.max(axis=1)
+    )
+    with pytest.raises(ValueError, match=r"known in \[1, C\]; got \(3, 3\), 4"):
+        scores.with_background(scores.max_logit)(out, known=3)
+
+
+def test_target_is_the_maximum_for_negative_and_unknown_samples(sample):
+    out, _ = sample
+    for label in (NEGATIVE, UNKNOWN):
+        labels = np.full(12, label)
+        np.testing.assert_array_equal(
+            scores.target(out, labels, known=4), scores.max_softmax(out, known=4)
+        )
+        np.testing.assert_array_equal(
+            scores.target_log_odds(out, labels, known=4), scores.max_softmax_log_odds(out, known=4)
+        )
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_a_row_is_scored_without_regard_to_its_neighbours(sample, rule):
+    out, _ = sample
+    together = rule(out, known=4)
+    for row in range(12):
+        alone = rule(outputs(out.logits[row : row + 1]), known=4)
+        np.testing.assert_array_equal(alone[0], together[row])
+    columns = outputs(np.asfortranarray(out.logits))
+    np.testing.assert_array_equal(rule(columns, known=4), together)
+
+
+@pytest.mark.parametrize("rule", LABELLED, ids=lambda rule: rule.__name__)
+def test_a_labelled_row_is_scored_without_regard_to_its_neighbours(sample, rule):
+    out, labels = sample
+    together = rule(out, labels, known=4)
+    order = np.random.default_rng(1).permutation(12)
+    moved = rule(outputs(out.logits[order]), labels[order], known=4)
+    np.testing.assert_array_equal(moved, together[order])
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_shapes_and_types(n):
+    out, labels = outputs(np.zeros((n, 4))), np.full(n, UNKNOWN)
+    for rule in SCORES.values():
+        assert (rule(out, known=3).shape, rule(out, known=3).dtype) == ((n,), np.float64)
+    for rule in LABELLED:
+        ours = rule(out, labels, known=3)
+        assert (ours.shape, ours.dtype) == ((n,), np.float64)
+    assert scores.predicted(out, known=3).dtype == np.int64
+    assert scores.softmax(out, known=3).shape == (n, 3)
+
+
+def test_adding_a_constant_to_a_row_changes_the_max_logit_only(sample):
+    out, _ = sample
+    moved = outputs(out.logits + np.float32(1024))  # rounds each logit to 2^-14
+    for rule in (scores.max_softmax, scores.max_softmax_log_odds):
+        np.testing.assert_allclose(rule(moved, known=4), rule(out, known=4), rtol=1e-3, atol=1e-3)
+    assert (scores.max_logit(moved, known=4) > 512).all()
+
+
+def test_the_first_of_several_largest_is_predicted():
+    assert scores.predicted(outputs([[1, 3, 3, 3]]), known=3) == 1
+
+
+def test_a_single_column_is_certain():
+    out = outputs([[3], [-3]])
+    np.testing.assert_array_equal(scores.max_softmax(out, known=1), [1, 1])
+    np.testing.assert_array_equal(scores.max_softmax_log_odds(out, known=1), [np.inf, np.inf])
+
+
+def test_a_single_known_class_beside_the_background_is_a_difference_of_logits():
+    out = outputs([[3, 1], [0, 4]])
+    np.testing.assert_array_equal(scores.max_softmax_log_odds(out, known=1), [2, -4])
+
+
+def test_logits_are_left_as_they_were(sample):
+    out, labels = sample
+    copy = out.logits.copy()
+    double = Outputs(out.logits.astype(np.float64), None)  # no conversion that would copy
+    for kept in (out, double):
+        kept.logits.flags.writeable = False
+        for rule in RULES:
+            rule(kept, known=4)
+        for rule in LABELLED:
+            rule(kept, labels, known=4)
+        np.testing.assert_array_equal(kept.logits, copy)
+
+
+@pytest.mark.parametrize(
+    ("logits", "known", "reason"),
+    [
+        (np.zeros((2, 3)), 0, r"known in \[1, C\]; got \(2, 3\), 0"),
+        (np.zeros((2, 3)), 4, r"known in \[1, C\]; got \(2, 3\), 4"),
+        (np.zeros(3), 1, r"need \(N, C\) logits .* got \(3,\)"),
+        ([[0, 1], [2, np.nan]], 2, "finite logits; got nan in row 1, column 1"),
+        ([[0, 1], [-np.inf, 2]], 2, "finite logits; got -inf in row 1, column 0"),
+    ],
+)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_bad_logits_are_refused_with_the_reason(rule, logits, known, reason):
+    with pytest.raises(ValueError, match=reason):
+        rule(outputs(logits), known=known)
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        ([0, 3], "labels below 3 known classes; got 3"),
+        ([0], r"need \(2,\) integers; got \(1,\) of int64"),
+        ([0.0, 1.0], r"need \(2,\) integers; got \(2,\) of float64"),
+    ],
+)
+@pytest.mark.parametrize("rule", LABELLED, ids=lambda rule: rule.__name__)
+def test_bad_labels_are_refused_with_the_reason(rule, labels, reason):
+    with pytest.raises(ValueError, match=reason):
+        rule(outputs(np.zeros((2, 4))), np.array(labels), known=3)
+
+
+def test_an_unknown_rule_answers_with_the_rules():
+    with pytest.raises(KeyError, match="max_logit, max_softmax, max_softmax_log_odds"):
+        SCORES["msp"]

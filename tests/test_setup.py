@@ -1,0 +1,113 @@
+"""The set-up: pyproject.toml, requirements.lock and environment.yml say the same."""
+
+import os
+import re
+import subprocess
+import tomllib
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from osnb import repro
+
+ROOT = repro.PACKAGE.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+LOCK = [
+    line for line in (ROOT / "requirements.lock").read_text().splitlines() if line[:1] not in "#"
+]
+VERSIONS = {canonicalize_name(line.split("==")[0]): line.split("==")[1] for line in LOCK}
+RANGES = [
+    Requirement(text)
+    for text in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]]
+]
+ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+MAKEFILE = (ROOT / "Makefile").read_text()
+
+
+@pytest.mark.parametrize("requirement", RANGES, ids=lambda requirement: requirement.name)
+def test_every_dependency_is_locked_within_its_range(requirement):
+    locked = VERSIONS[canonicalize_name(requirement.name)]
+    assert requirement.specifier.contains(locked), f"{requirement} does not admit {locked}"
+
+
+def test_every_line_of_the_lock_is_a_name_and_one_public_version():
+    for line in LOCK:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*", line), line
+
+
+def test_the_lock_names_nothing_twice():
+    assert len(VERSIONS) == len(LOCK) > len(RANGES)
+
+
+def test_the_lock_pins_the_matched_pair():
+    assert (VERSIONS["torch"], VERSIONS["torchvision"]) == ("2.13.0", "0.28.0")
+
+
+def test_the_lock_has_the_build_backend_so_that_the_package_installs_without_a_network():
+    backend = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    for requirement in map(Requirement, backend):
+        assert requirement.specifier.contains(VERSIONS[requirement.name])
+
+
+def test_the_ranges_admit_torch_from_2_8_to_the_newest():
+    ranges = {requirement.name: requirement.specifier for requirement in RANGES}
+    assert ranges["torch"].contains("2.8.0")
+    assert ranges["torch"].contains("2.99.0")
+    assert not ranges["torch"].contains("2.7.1")
+
+
+def test_conda_takes_a_python_that_the_package_admits():
+    (python,) = [
+        x.split("=")[1] for x in ENVIRONMENT if isinstance(x, str) and x.startswith("python")
+    ]
+    assert SpecifierSet(PROJECT["requires-python"]).contains(python)
+
+
+def test_conda_installs_the_lock_and_then_this_package():
+    (pip,) = [entry["pip"] for entry in ENVIRONMENT if isinstance(entry, dict)]
+    assert pip == ["-r requirements.lock", "-e ."]
+    assert "pip" in ENVIRONMENT
+
+
+def test_make_installs_the_lock_and_renews_what_is_older():
+    assert "--requirement requirements.lock" in MAKEFILE
+    assert re.search(r"^\$\(READY\): requirements.lock pyproject.toml$", MAKEFILE, re.M)
+
+
+@pytest.mark.parametrize("goal", ["reproduce", "test", "quick", "lab", "outputs"])
+def test_every_goal_sets_up_the_environment_first(goal):
+    plan = subprocess.run(
+        ["make", "--dry-run", "--always-make", goal],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={key: value for key, value in os.environ.items() if not key.startswith("MAKE")},
+    ).stdout
+    assert -1 < plan.find("-m venv .venv") < plan.find("requirements.lock") < len(plan)
+    assert plan.rfind("> .venv/ready") < plan.rfind(".venv/bin/")
+
+
+def test_too_old_a_python_is_named_in_a_sentence(tmp_path):
+    old = tmp_path / "python"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    made = subprocess.run(
+        ["make", "quick", f"PYTHONS={old}"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert made.returncode == 2
+    assert "needs Python 3.11 or newer" in made.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_the_gate_of_machines_is_the_gate_of_people():
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    lines = script.read_text().splitlines()
+    assert "set -euo pipefail" in lines
+    assert lines[-1] == "make test"

@@ -1,0 +1,89 @@
+"""The slider moves the point, the sentence and the picture together."""
+
+import gc
+import weakref
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from osnb import metrics, plots, widgets
+
+
+@pytest.fixture(scope="module")
+def table():
+    """The scores table of one run, scores rounded until many tie."""
+    rng = np.random.default_rng(0)
+    role = np.repeat(["known", "negative", "unknown"], [30, 20, 25])
+    label = np.select([role == "known", role == "negative"], [rng.integers(0, 3, 75), -1], -2)
+    score = (rng.random(75) / 2 + 0.5 * (label >= 0) * rng.random(75)).round(2)
+    pred = np.where(rng.random(75) < 0.8, label.clip(0), 2)
+    return pd.DataFrame({"role": role, "label": label, "pred": pred, "max_softmax": score})
+
+
+@pytest.fixture
+def view(table):
+    return widgets.threshold_slider(table, score="max_softmax", threshold=0.5)
+
+
+def marks(figure):
+    """[(FPR, CCR)] of the marked points."""
+    return [line.get_xydata()[0].tolist() for line in figure.axes[0].lines[1::2]]
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.25, 0.41, 0.8])
+def test_moving_the_slider_moves_the_marks_along_the_metrics_curve(table, view, threshold):
+    view.slider.value = threshold
+    known = table[table["role"] == "known"]
+    correct = (known["pred"] == known["label"]).to_numpy()
+    for role, mark in zip(("negative", "unknown"), marks(view.figure), strict=True):
+        other = table.loc[table["role"] == role, "max_softmax"].to_numpy()
+        curve = np.array(metrics.oscr(known["max_softmax"].to_numpy(), correct, other)).T
+        accepted = np.unique(np.r_[known["max_softmax"], other]) >= threshold
+        assert mark == curve[accepted.sum()].tolist()
+
+
+def test_each_threshold_has_its_own_picture_and_sentence(view):
+    seen = [(bytes(view.picture.value), view.sentence.value)]
+    for threshold in (0.3, 0.7):
+        view.slider.value = threshold
+        seen.append((bytes(view.picture.value), view.sentence.value))
+    assert len(set(seen)) == 3
+    assert all(picture.startswith(b"\x89PNG") for picture, _ in seen)
+
+
+def test_the_picture_is_the_static_twin(table, view):
+    view.slider.value = 0.6
+    twin = plots.operating_point(table, score="max_softmax", threshold=0.6)
+    assert view.picture.value == twin._repr_png_()
+
+
+def test_the_sentence_says_the_rates_of_every_role(table, view):
+    view.slider.value = 0.4
+    unknown = table.loc[table["role"] == "unknown", "max_softmax"]
+    assert f"unknown accepted (FPR): {(unknown >= 0.4).mean():.3f} of 25" in view.sentence.value
+    assert view.sentence.value.startswith("known accepted and right (CCR): ")
+
+
+def test_the_slider_is_described_and_reaches_from_accepting_all_to_rejecting_all(table, view):
+    assert view.slider.description == "threshold"
+    assert view.slider.readout
+    assert view.slider.min <= table["max_softmax"].min()
+    view.slider.value = view.slider.max
+    assert marks(view.figure) == [[0, 0], [0, 0]]
+
+
+def test_a_figure_is_dropped_when_the_next_one_is_drawn(view):
+    first = weakref.ref(view.figure)
+    view.slider.value = 0.2
+    gc.collect()
+    assert first() is None
+
+
+def test_its_text_form_holds_no_object_address(view):
+    assert " at 0x" not in repr(view)
+
+
+def test_a_missing_column_is_named(table):
+    with pytest.raises(ValueError, match="margin; got 75 rows with role, label"):
+        widgets.threshold_slider(table, score="margin", threshold=0.5)
