@@ -36,11 +36,13 @@ class Polite(TyperGroup):
 
 
 def _sentence(error: Exception) -> str:
-    if getattr(error, "errno", None) == errno.ENOSPC:
-        return f"the disk is full; finished files are whole ({error.filename or 'no file named'})"
     if isinstance(error, KeyError) and error.args:
         return str(error.args[0])
-    return str(error) or type(error).__name__
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error) or type(error).__name__
+    full = "the disk is full, but finished files are whole"
+    what = full if error.errno == errno.ENOSPC else error.strerror
+    return f"{what}: {error.filename}" if error.filename else what
 
 
 app = typer.Typer(
@@ -160,7 +162,7 @@ def _one(plan, *, force: bool, lost) -> tuple[str, str]:
     if end["state"] == "failed":
         error = end["error"]
         place = f"cell In [{error['cell']}], " if error["cell"] else ""
-        reason = f"{place}{error['name']}: {error['value']}"
+        reason = f"{place}{error['name']}: {error['value'].partition(chr(10))[0]}"
         look = plan.directory / "executed.ipynb"
         return "failed", f"failed {spent}\n    {reason}\n    see {look}"
     large = ", ".join(end["unpublished"])

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).parent
+LOCAL = {"run", "data", "workers"}  # parameters that change no number: names, places, threads
 DATA = {"hierarchy": "data", "tables": "published"}  # rooms that read files of the package
 
 
@@ -209,7 +210,15 @@ def _computing(notebook: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Run:
-    """One execution of a notebook: its name, its parameters and the folder it writes to."""
+    """One execution of a notebook.
+
+    Attributes:
+        notebook: its name, without suffix.
+        name: of the run.
+        parameters: those that its numbers follow from, and `run`.
+        directory: where it writes.
+        code: hash of the code that it follows from.
+    """
 
     notebook: str
     name: str
@@ -258,7 +267,7 @@ def begin(notebook: str, names: Mapping[str, Any]) -> Run:
     defaults = declared(root() / "notebooks" / f"{notebook}.ipynb")
     parameters = {name: checked(notebook, name, names[name], defaults[name]) for name in defaults}
     name = run_name(notebook, parameters)
-    parameters["run"] = name
+    parameters = {key: parameters[key] for key in parameters if key not in LOCAL} | {"run": name}
     code = code_hash(root() / "notebooks" / f"{notebook}.ipynb")
     directory = out() / "runs" / notebook / name
     begun = {"parameters": parameters, "code": code}
@@ -280,7 +289,7 @@ def run_name(notebook: str, parameters: Mapping[str, Any]) -> str:
 
 def variant(name: str, base: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
     """`name` and what tells `parameters` from those of `base`: NAME-seed3-split2."""
-    changed = [key for key in parameters if key != "run" and parameters[key] != base[key]]
+    changed = [key for key in parameters if key not in LOCAL and parameters[key] != base[key]]
     return "-".join([name, *(f"{key}{parameters[key]}".replace("/", "_") for key in changed)])
 
 

@@ -146,7 +146,8 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         content = yaml.load(file.read_text(encoding="utf8"), _Loader)
     except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"{file} cannot be read as a params file: {error}") from None
+        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        raise Refused(f"{file} cannot be read as a params file: {reason}") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark else ""

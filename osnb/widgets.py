@@ -1,5 +1,7 @@
 """Sliders over a finished scores table; each has a static twin in `plots`."""
 
+import math
+
 import ipywidgets
 import pandas as pd
 
@@ -28,9 +30,10 @@ class ThresholdSlider(ipywidgets.VBox):
         self.show(threshold)
         low, high = float(table[score].min()), float(table[score].max())
         step = (high - low) / 100 or 1.0
+        # steps count from min, and a browser moves the value to a step: threshold must be one
         self.slider = ipywidgets.FloatSlider(
             value=threshold,
-            min=min(low, threshold),
+            min=threshold - step * max(0, math.ceil((threshold - low) / step)),
             max=max(high + step, threshold),  # so that everything can be rejected
             step=step,
             description="threshold",
@@ -39,6 +42,10 @@ class ThresholdSlider(ipywidgets.VBox):
         )
         self.slider.observe(lambda change: self.show(change["new"]), names="value")
         super().__init__([self.slider, self.sentence, self.picture])
+
+    def __repr__(self) -> str:
+        """What stands in a notebook that is read without a kernel."""
+        return "a slider, which needs a running kernel"
 
     def show(self, threshold: float) -> None:
         """Redraw the picture and rewrite the sentence for this threshold."""

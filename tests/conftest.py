@@ -1,6 +1,5 @@
 """A project in a temporary folder, with the notebooks of tests/notebooks in it."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -19,9 +18,9 @@ class Project:
         (folder / "pyproject.toml").touch()
 
     def add(self, fixture: str, notebook: str) -> Path:
-        """Put a fixture among the notebooks, under that name."""
+        """Put a fixture among the notebooks, under that name, which it calls NOTEBOOK."""
         path = self.folder / "notebooks" / f"{notebook}.ipynb"
-        shutil.copyfile(FIXTURES / f"{fixture}.ipynb", path)
+        path.write_text((FIXTURES / f"{fixture}.ipynb").read_text().replace("NOTEBOOK", notebook))
         return path
 
     def write(self, notebook: str, text: str, run: str = "small") -> Path:

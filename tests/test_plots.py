@@ -265,7 +265,7 @@ def test_paper_sized_runs_give_a_csv_below_300_kb():
 @pytest.mark.parametrize("draw", [plots.oscr_curves, plots.oscr_by_loss])
 @pytest.mark.parametrize("log", [True, False])
 def test_lines_are_the_points_mean_over_the_seeds(draw, log):
-    points = plots.oscr_points(many_runs(protocols=("p1", "p2")), score="target")
+    points = plots.oscr_points(many_runs(seeds=3, protocols=("p1", "p2")), score="target")
     figure = draw(points, log=log)
     corner = points.query("role == 'negative' and protocol == 'p1' and loss == 'softmax'")
     mean = corner[corner["fpr"] >= 1 / 100 * log].groupby("fpr")["ccr"].mean()
@@ -370,6 +370,7 @@ def test_histograms_draw_the_densities_with_a_look_of_their_own():
 @pytest.mark.parametrize("threshold", [-1, 0.5, 0.9, 2])
 def test_counts_at_a_threshold_match_the_definition(threshold):
     table = one_run(digits=1)
+    table.loc[table["role"] != "known", "pred"] = -1  # no known class, and still no rejection
     counts = plots.operating_counts(table, score="max_softmax", threshold=threshold)
     for row in counts.itertuples():
         samples = [s for s in table.itertuples() if s.role == row.role]
@@ -494,6 +495,8 @@ def test_points_by_hand_are_marked_and_named_once():
     assert names["0.8, 0.7"] == (0.2, 0.4)  # the wrong one at 0.7 moves nothing
     assert len(names) == 9
     assert not plots.oscr(fpr, ccr).axes[0].texts
+    texts = FIGURES["risk_coverage"]().axes[0].texts  # no origin: a threshold for each point
+    assert [(t.get_text(), t.xy[0]) for t in texts][::4] == [("0.9", 0.2), ("0.3", 1.0)]
 
 
 def test_too_few_thresholds_are_refused():
@@ -513,7 +516,7 @@ def test_a_sheet_shows_each_image_in_its_place():
     np.testing.assert_array_equal(shown[6], IMAGES[6].transpose(1, 2, 0))
     assert len(shown) == 8
     assert shown[7] is None
-    grey = plots.contact_sheet(IMAGES[:1, :1], columns=1).axes[0].get_images()[0]
+    grey = plots.contact_sheet(IMAGES[:1, :1] // 2, columns=1).axes[0].get_images()[0]
     assert grey.get_clim() == (0, 255)
 
 
@@ -573,7 +576,13 @@ def test_distance_summary_gives_numpys_quantiles():
             lambda: plots.operating_point(
                 one_run().query("role != 'known'"), score="target", threshold=0
             ),
-            "known",
+            "known samples and others; got negative, unknown",
+        ),
+        (
+            lambda: plots.operating_point(
+                one_run().query("role == 'known'"), score="target", threshold=0
+            ),
+            "known samples and others; got known",
         ),
         (lambda: plots.confidence_history(history().drop(columns="gamma_plus")), "gamma_plus"),
     ],

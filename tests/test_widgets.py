@@ -73,6 +73,15 @@ def test_the_slider_is_described_and_reaches_from_accepting_all_to_rejecting_all
     assert marks(view.figure) == [[0, 0], [0, 0]]
 
 
+@pytest.mark.parametrize("threshold", [-2.0, 0.0, 0.5, 0.777, 3.0])
+def test_the_first_threshold_is_one_of_its_steps_so_that_a_browser_keeps_it(table, threshold):
+    slider = widgets.threshold_slider(table, score="max_softmax", threshold=threshold).slider
+    steps = (threshold - slider.min) / slider.step
+    assert steps == pytest.approx(round(steps), abs=1e-6)
+    assert slider.min <= min(threshold, table["max_softmax"].min())
+    assert slider.value == threshold
+
+
 def test_a_figure_is_dropped_when_the_next_one_is_drawn(view):
     first = weakref.ref(view.figure)
     view.slider.value = 0.2
@@ -80,8 +89,8 @@ def test_a_figure_is_dropped_when_the_next_one_is_drawn(view):
     assert first() is None
 
 
-def test_its_text_form_holds_no_object_address(view):
-    assert " at 0x" not in repr(view)
+def test_its_text_form_is_a_sentence_for_readers_without_a_kernel(view):
+    assert repr(view) == "a slider, which needs a running kernel"
 
 
 def test_a_missing_column_is_named(table):

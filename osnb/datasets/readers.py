@@ -186,7 +186,7 @@ def _square(data: bytes, name: str | Path, side: int) -> np.ndarray:
     return np.asarray(photo).transpose(2, 0, 1)
 
 
-def small(root: Path, *, name: str) -> Images:
+def torchvision_set(root: Path, *, name: str) -> Images:
     """One of torchvision's small data sets, from its own files; nothing is downloaded.
 
     Samples are <split>/<row>; `wnid` is the class's name, for SVHN its digit. The shape is the
@@ -232,14 +232,14 @@ def _channels_first(data: np.ndarray | torch.Tensor) -> torch.Tensor:
 
 
 READERS = Catalogue(
-    cifar10=partial(small, name="CIFAR10"),
+    cifar10=partial(torchvision_set, name="CIFAR10"),
     cifar10_parquet=cifar10_parquet,
-    cifar100=partial(small, name="CIFAR100"),
-    fashion_mnist=partial(small, name="FashionMNIST"),
+    cifar100=partial(torchvision_set, name="CIFAR100"),
+    fashion_mnist=partial(torchvision_set, name="FashionMNIST"),
     folder=folder,
     ilsvrc=ilsvrc,
-    mnist=partial(small, name="MNIST"),
-    svhn=partial(small, name="SVHN"),
+    mnist=partial(torchvision_set, name="MNIST"),
+    svhn=partial(torchvision_set, name="SVHN"),
     tinyimagenet=tinyimagenet,
     tinyimagenet_parquet=tinyimagenet_parquet,
 )

@@ -35,6 +35,7 @@ GROUPS = {
 TRAITS = [name for names in GROUPS.values() for name in names]
 TRAIT = {name: i for i, name in enumerate(TRAITS)}
 
+CAST = 0.1
 # Share of a trait that a step down the path keeps, and how far individuals stand from their class.
 KEEP = {"scene": 0.95, "layout": 0.95, "shape": 0.93, "colour": 0.85, "texture": 0.85}
 INDIVIDUAL = {"scene": 0.4, "layout": 0.3, "shape": 0.3, "colour": 0.3, "texture": 0.3}
@@ -45,7 +46,7 @@ def _per_trait(table: dict[str, float]) -> np.ndarray:
     return np.repeat(np.array([table[g] for g in GROUPS], np.float32), [len(n) for n in GROUPS.values()])
 
 
-_POSE = ["turn", "flip", "scale", "shift_u", "shift_v", "gain", "light_u", "light_v", "warm"]
+_POSE = ["turn", "flip", "scale", "shift_u", "shift_v", "gain", "light_u", "light_v", "warm", "green"]
 _POSE += ["phase_a", "phase_b", "phase_c", "phase_d"]
 _POSE += [f"{blob}_{what}" for blob in "ab" for what in ("u", "v", "r", "light", "warm", "green")]
 POSE = {name: i for i, name in enumerate(_POSE)}
@@ -201,7 +202,9 @@ def _render(trait, pose, size: int) -> np.ndarray:
 
     light = 1 + f(0.12) * pose("gain") + f(0.1) * (pose("light_u") * x + pose("light_v") * y)
     image *= light[:, None]
-    image += f(0.04) * pose("warm")[:, :, None] * np.array([1, 0, -1], f)[:, None]
+    warm, green = f(CAST) * pose("warm"), f(CAST) * pose("green")
+    cast = np.stack([warm - green, green, -warm - green], axis=1)
+    image *= 1 + cast
     return image
 
 

@@ -143,9 +143,12 @@ def operating_point(table: pd.DataFrame, *, score: str, threshold: float) -> Fig
         threshold: in the unit of the score; a score at it is accepted.
 
     Raises:
-        ValueError: a column or the known samples are missing, or a score is not finite.
+        ValueError: a column, the known or the other samples are missing, or a score is not
+            finite.
     """
     counts = operating_counts(table, score=score, threshold=threshold)
+    if "known" not in set(counts["role"]) or len(counts) == 1:
+        raise ValueError(f"need known samples and others; got {', '.join(counts['role'])}")
     figure, axes = panels(1, 3, width=10 / 3, height=3.1)
     curve, scores, cells = axes[0]
     _marked_curves(curve, table, score, counts)

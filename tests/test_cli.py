@@ -1,0 +1,370 @@
+"""The command line: one sentence and an exit code for every end, one line for every run."""
+
+import errno
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from osnb import run
+from osnb.cli import app
+
+
+def osnb(*words):
+    """(exit code, what was printed, what was complained of) of `osnb WORDS`."""
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def started(project, *words, **options):
+    """`osnb WORDS` in a process of its own, with the project in the temporary folder."""
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom osnb import repro\n"
+        "repro.root = lambda: Path(sys.argv[1])\nfrom osnb.cli import app\napp(sys.argv[2:])"
+    )
+    command = [sys.executable, "-c", code, str(project.folder), *map(str, words)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, **options)
+
+
+@pytest.fixture
+def works(project):
+    """The params file of a notebook that works."""
+    project.add("works", "00_works")
+    return project.write("00_works", "run: small\n")
+
+
+@pytest.fixture
+def executed(monkeypatch):
+    """The plans that would have been executed, in order; nothing is, and all end well."""
+    plans = []
+
+    def execute(plan):
+        plans.append(str(plan))
+        return {"state": "done", "seconds": 1.0, "unpublished": []}
+
+    monkeypatch.setattr(run, "execute", execute)
+    return plans
+
+
+# Refusals
+
+
+def test_help_names_every_command():
+    code, out, _ = osnb("--help")
+    assert code == 0
+    for command in ("run", "reproduce", "status", "show", "protocol", "data", "outputs"):
+        assert f"  {command} " in out
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "reason"),
+    [
+        ("run: small\nsed: 1\n", (), "did you mean 'seed'"),
+        ("run: small\nrate: 1e-3\n", (), "write 1.0e-3"),
+        ("", (), "is empty"),
+        ("run: small\n", ("-p", "seed=one"), "got 'one'"),
+        ("run: small\n", ("-p", "rate=1e-3"), "write 1.0e-3"),
+        ("run: small\n", ("-p", "seed"), "-p needs NAME=VALUE, such as seed=3; got 'seed'"),
+        ("run: small\n", ("-p", "seed=[1"), "needs a value that yaml can read"),
+    ],
+)
+def test_bad_input_exits_with_2_and_one_sentence(works, executed, text, words, reason):
+    works.write_text(text)
+    code, out, err = osnb("run", works, *words)
+    assert (code, out) == (2, "")
+    assert reason in err
+    assert err.startswith("osnb: ")
+    assert err.count("\n") == 1
+    assert executed == []
+
+
+def test_one_bad_file_among_several_starts_none(works, project, executed):
+    assert osnb("run", works, project.write("00_works", "", run="empty"))[0] == 2
+    assert executed == []
+
+
+def test_a_refusal_takes_less_than_two_seconds_and_imports_nothing_heavy(works, project):
+    works.write_text("run: small\nsed: 1\n")
+    start = time.monotonic()
+    process = started(project, "run", works)
+    assert process.communicate()[1].startswith("osnb: unknown parameter 'sed'")
+    assert process.returncode == 2
+    assert time.monotonic() - start < 2
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("reproduce", "--size", "huge"), "'huge' is not one of: mini, tiny, paper"),
+        (("reproduce", "--paper", "none2020"), "'none2020' is not one of: palechor2023, vaze2022"),
+        (("reproduce", "--size", "tiny"), "no params file has size: tiny"),
+        (("show", "absent"), "no run is called 'absent'; there are: none"),
+        (("protocol", "p9"), "'p9' is not one of: p1, p2, p3"),
+        (("protocol", "p1", "--out", "x"), "need both --images DIR and --out DIR"),
+        (("protocol", "p1", "--out", "x", "--images", "absent"), "absent"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_valid_ones(works, words, reason):
+    code, _, err = osnb(*words)
+    assert code == 2
+    assert reason in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "runs/x"), 1, "the disk is full"),
+        (OSError(errno.EIO, "Input/output error"), 1, "Input/output error"),
+        (ImportError("no timm"), 1, "no timm"),
+        (ValueError("need 3; got 2"), 2, "need 3; got 2"),
+        (KeyError("'x' is not one of: y"), 2, "'x' is not one of: y"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_errors_are_sentences_with_an_exit_code(works, monkeypatch, error, code, sentence):
+    def fails(plan):
+        raise error
+
+    monkeypatch.setattr(run, "execute", fails)
+    got, _, err = osnb("run", works)
+    assert got == code
+    assert f"osnb: {sentence}" in err
+    assert "Traceback" not in err
+
+
+def test_the_traceback_is_shown_to_those_who_ask(works, monkeypatch):
+    works.write_text("")
+    monkeypatch.setenv("OSNB_DEBUG", "1")
+    assert isinstance(CliRunner().invoke(app, ["run", str(works)]).exception, run.Refused)
+
+
+# Runs
+
+
+def test_overrides_and_seeds_make_several_runs_of_one_file(works, executed):
+    code, out, _ = osnb("run", works, "-p", "word=red", "-p", "rate=1", "--seeds", 3)
+    assert code == 0
+    base = "00_works/small-rate1.0-wordred"
+    names = ["00_works/small-seed1-rate1.0-wordred", "00_works/small-seed2-rate1.0-wordred"]
+    assert executed == [base, *names]
+    assert "3 done, 0 skipped, 0 failed" in out
+
+
+def test_seeds_count_up_from_the_one_that_is_given(works, executed):
+    osnb("run", works, "-p", "seed=5", "--seeds", 2)
+    assert executed == ["00_works/small-seed5", "00_works/small-seed6"]
+
+
+def test_a_run_is_made_once_then_skipped_then_forced(works, project):
+    for words, state in (((), "done"), ((), "skipped, up to date"), (("--force",), "done")):
+        code, out, _ = osnb("run", works, *words)
+        assert code == 0
+        assert out.startswith("[1/1] 00_works/small ")
+        assert state in out
+    assert str(project.folder / "figures") in out
+
+
+def test_a_skipped_run_gives_back_figures_that_were_removed(works, project):
+    osnb("run", works)
+    figure = project.folder / "figures" / "00_works" / "small" / "figure.svg"
+    figure.unlink()
+    assert "skipped" in osnb("run", works)[1]
+    assert figure.is_file()
+
+
+def test_a_failed_run_is_told_with_its_cell_and_its_notebook(project):
+    project.add("raises_in_third_cell", "00_raises")
+    process = started(project, "run", project.write("00_raises", "run: small\n"))
+    out, err = process.communicate()
+    assert process.returncode == 1
+    assert "cell In [3], KeyError: 'absent'" in out
+    assert str(project.folder / "runs" / "00_raises" / "small" / "executed.ipynb") in out
+    assert "0 done, 0 skipped, 1 failed" in out
+    assert "Traceback" not in out + err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_command_says_interrupted_and_so_does_its_run(project, sign):
+    project.add("waits", "90_waits")
+    process = started(project, "run", project.write("90_waits", "run: small\n"))
+    directory = project.folder / "runs" / "90_waits" / "small"
+    while not (directory / "begun.txt").is_file():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(sign)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.endswith("osnb: interrupted; the same command continues\n")
+    assert json.loads((directory / "run.json").read_text())["state"] == "interrupted"
+
+
+# Reproduce
+
+
+@pytest.fixture
+def paper(project):
+    """A project with a tour, a training notebook with two runs, and one that collects."""
+    project.add("works", "00_tour")
+    project.write("00_tour", "run: mini\n", run="mini")
+    project.add("trains", "10_fixture_train")
+    for name in ("mini_a", "mini_b"):
+        project.write("10_fixture_train", f"run: {name}\n", run=name)
+    project.write("10_fixture_train", "run: tiny_a\nsize: tiny\n", run="tiny_a")
+    project.add("collects", "11_results")
+    project.write("11_results", "run: mini\n", run="mini")
+    project.add("works", "20_other")
+    project.write("20_other", "run: mini\n", run="mini")
+    return project
+
+
+TRAIN = ["10_fixture_train/mini_a", "10_fixture_train/mini_b"]
+
+
+def test_what_trains_comes_before_what_reads(paper, executed):
+    code, out, _ = osnb("reproduce")
+    assert code == 0
+    assert executed == [*TRAIN, "00_tour/mini", "11_results/mini", "20_other/mini"]
+    assert out.splitlines()[-1].startswith("5 done, 0 skipped, 0 failed in ")
+
+
+def test_one_paper_is_its_own_notebooks_and_the_tour(paper, executed):
+    osnb("reproduce", "--paper", "palechor2023")
+    assert executed == [*TRAIN, "00_tour/mini", "11_results/mini"]
+
+
+def test_a_size_is_what_the_files_say_and_not_their_names(paper, executed):
+    paper.write("10_fixture_train", "run: mini_c\nsize: tiny\n", run="mini_c")
+    osnb("reproduce", "--size", "tiny")
+    assert executed == ["10_fixture_train/mini_c", "10_fixture_train/tiny_a"]
+
+
+def test_a_dry_run_starts_nothing_and_says_what_it_would(paper, executed):
+    code, out, _ = osnb("reproduce", "--dry-run")
+    assert (code, executed) == (0, [])
+    assert [line.split()[:3] for line in out.splitlines()][:2] == [
+        [name, "would", "run"] for name in TRAIN
+    ]
+
+
+def test_one_bad_file_of_any_size_starts_nothing(paper, executed):
+    paper.write("10_fixture_train", "run: tiny_b\nsise: tiny\n", run="tiny_b")
+    code, _, err = osnb("reproduce")
+    assert (code, executed) == (2, [])
+    assert "did you mean 'size'" in err
+
+
+def test_after_a_failure_the_others_run_but_not_what_reads_it(paper, monkeypatch):
+    made = []
+
+    def execute(plan):
+        made.append(str(plan))
+        failed = plan.run == "mini_a"
+        error = {"name": "KeyError", "value": "'x'", "cell": 4}
+        end = {"seconds": 1.0, "unpublished": []}
+        return end | ({"state": "failed", "error": error} if failed else {"state": "done"})
+
+    monkeypatch.setattr(run, "execute", execute)
+    code, out, _ = osnb("reproduce")
+    assert code == 1
+    assert made == [*TRAIN, "00_tour/mini", "20_other/mini"]
+    assert "11_results/mini" in out
+    assert "not run: it reads 10_fixture_train/mini_a, which failed" in out
+    assert "3 done, 0 skipped, 2 failed" in out
+
+
+@pytest.mark.slow
+def test_a_second_reproduction_skips_everything_and_changes_nothing(paper):
+    assert osnb("reproduce")[0] == 0
+    files = {p: p.stat().st_mtime_ns for p in paper.folder.rglob("*") if p.is_file()}
+    code, out, _ = osnb("reproduce")
+    assert code == 0
+    assert "0 done, 5 skipped, 0 failed" in out
+    assert files == {p: p.stat().st_mtime_ns for p in paper.folder.rglob("*") if p.is_file()}
+
+
+# Status, show, outputs
+
+
+def test_status_and_show_tell_what_run_json_knows(works):
+    assert "no run in" in osnb("status")[1]
+    osnb("run", works)
+    row = osnb("status")[1].splitlines()[-1].split()
+    assert row[:3] == ["00_works", "small", "done"]
+    for name in ("small", "00_works/small"):
+        assert json.loads(osnb("show", name)[1])["parameters"]["word"] == "blue"
+    assert "there are: 00_works/small" in osnb("show", "smal")[2]
+
+
+def test_outputs_are_kept_of_default_runs_that_are_done(works, project):
+    source = project.folder / "notebooks" / "00_works.ipynb"
+    before = source.read_text()
+    assert "its run small is not done" in osnb("outputs")[1]
+    assert source.read_text() == before
+    osnb("run", works)
+    assert "outputs kept" in osnb("outputs")[1]
+    assert json.loads(source.read_text())["cells"][-1]["execution_count"] == 4
+
+
+def test_outputs_of_other_values_than_the_defaults_are_not_kept(works):
+    works.write_text("run: small\nseed: 3\n")
+    osnb("run", works)
+    assert "sets other values than the notebook's defaults" in osnb("outputs")[1]
+
+
+# Lists
+
+
+def test_a_protocol_is_printed_as_csv():
+    code, out, _ = osnb("protocol", "p1")
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0] == "wnid,name,role,superclass_wnid,superclass_name"
+    assert len(lines) == 1 + 116 + 67 + 166
+    assert lines[1].split(",")[2:] == ["known", "n02084071", "dog"]
+
+
+def test_file_lists_have_path_and_label_and_no_header(tmp_path):
+    from osnb import protocols
+
+    classes = protocols.p1()
+    chosen = [*classes[classes["role"] == "known"]["wnid"][:2]]
+    chosen += [classes[classes["role"] == role]["wnid"].iloc[0] for role in ("negative", "unknown")]
+    for part, count in (("train", 10), ("val", 2)):
+        for wnid in chosen:
+            folder = tmp_path / "images" / part / wnid
+            folder.mkdir(parents=True)
+            for number in range(count):
+                (folder / f"{wnid}_{number}.JPEG").touch()
+    code, out, _ = osnb("protocol", "p1", "--images", tmp_path / "images", "--out", tmp_path)
+    assert code == 0
+    assert "P1, restricted to 4 of the" in out
+    rows = {
+        split: [line.split(",") for line in (tmp_path / f"p1_{split}.csv").read_text().splitlines()]
+        for split in ("train", "val", "test")
+    }
+    assert {split: len(lines) for split, lines in rows.items()} == {
+        "train": 24,
+        "val": 6,
+        "test": 8,
+    }
+    labels = dict(zip(sorted(chosen[:2]), "01", strict=True)) | {chosen[2]: "-1", chosen[3]: "-2"}
+    for split, lines in rows.items():
+        for path, label in lines:
+            part, wnid, _ = path.split("/")
+            assert part == ("val" if split == "test" else "train")
+            assert label == labels[wnid]
+
+
+def test_the_hierarchy_is_built_from_a_folder_and_a_missing_one_is_named(tmp_path):
+    code, _, err = osnb("data", "wordnet", "--wordnet", tmp_path, "--out", tmp_path / "nouns.xz")
+    assert code == 2
+    assert str(tmp_path) in err
+    assert not (tmp_path / "nouns.xz").exists()
