@@ -2,5 +2,6 @@
 
 from osnb.datasets.images import Batches, BrokenImage, Images, batches
 from osnb.datasets.readers import READERS
+from osnb.datasets.small import digit_classes
 
-__all__ = ["READERS", "Batches", "BrokenImage", "Images", "batches"]
+__all__ = ["READERS", "Batches", "BrokenImage", "Images", "batches", "digit_classes"]

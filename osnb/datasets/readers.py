@@ -12,6 +12,7 @@ import torch
 from osnb.catalogue import Catalogue
 from osnb.datasets.files import AT_HAND, WNID, by_class, names_in, need, photographs, rows
 from osnb.datasets.images import BrokenImage, Images, decode, kept
+from osnb.datasets.small import digits, glyphs
 
 DEVKIT = "ILSVRC2012_devkit_t12/data"
 
@@ -235,8 +236,10 @@ READERS = Catalogue(
     cifar10=partial(torchvision_set, name="CIFAR10"),
     cifar10_parquet=cifar10_parquet,
     cifar100=partial(torchvision_set, name="CIFAR100"),
+    digits=digits,
     fashion_mnist=partial(torchvision_set, name="FashionMNIST"),
     folder=folder,
+    glyphs=glyphs,
     ilsvrc=ilsvrc,
     mnist=partial(torchvision_set, name="MNIST"),
     svhn=partial(torchvision_set, name="SVHN"),
