@@ -153,9 +153,7 @@ def _one(plan, *, force: bool, lost) -> tuple[str, str]:
     if lost is not None and plan.collects:
         return "failed", f"not run: it reads {lost}, which failed"
     if not force and done(plan):
-        publish(
-            plan.directory, plan.figures
-        )  # no more than a look, unless somebody cleaned figures/
+        publish(plan.directory, plan.figures)  # copies only what somebody took away there
         return "skipped", "skipped, up to date"
     end = execute(plan)
     spent = f"{end['seconds']:.0f} s"
@@ -164,7 +162,8 @@ def _one(plan, *, force: bool, lost) -> tuple[str, str]:
         place = f"cell In [{error['cell']}], " if error["cell"] else ""
         reason = f"{place}{error['name']}: {error['value'].partition(chr(10))[0]}"
         look = plan.directory / "executed.ipynb"
-        return "failed", f"failed {spent}\n    {reason}\n    see {look}"
+        see = f"\n    see {look}" if look.is_file() else ""
+        return "failed", f"failed {spent}\n    {reason}{see}"
     large = ", ".join(end["unpublished"])
     return "done", f"done {spent}" + (f"; too large for figures/: {large}" if large else "")
 

@@ -12,7 +12,7 @@ from osnb.outputs import Outputs
 
 
 def softmax(out: Outputs, labels: Tensor) -> Tensor:
-    """Cross-entropy over the known classes, equation 2 of Palechor et al. 2023 (S).
+    """Cross-entropy over the known classes, equations 1 to 3 of Palechor et al. 2023 (S).
 
         J(x) = -log s_y(x)   if y >= 0,   0   if y == NEGATIVE
 

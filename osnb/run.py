@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
@@ -20,6 +21,7 @@ import yaml
 from osnb import record, repro
 from osnb.publish import publish, results
 
+QUIET = "--log-level=50"  # what a kernel complains of is in its notebook
 TAIL = 15  # lines of a failing cell's output that run.json keeps
 
 
@@ -119,8 +121,7 @@ def _checked(values: Mapping, defaults: Mapping, file: Path) -> dict[str, Any]:
     for key in values:
         if key not in defaults:
             raise Refused(f"unknown parameter '{key}' for {file}{_near(str(key), defaults)}")
-    notebook = file.parent.name
-    return {key: repro.checked(notebook, key, values[key], defaults[key]) for key in values}
+    return {k: repro.checked(file.parent.name, k, v, defaults[k]) for k, v in values.items()}
 
 
 def _near(name: str, valid: Iterable[str]) -> str:
@@ -146,7 +147,7 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         content = yaml.load(file.read_text(encoding="utf8"), _Loader)
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        reason = getattr(error, "strerror", "it is no text in UTF-8")
         raise Refused(f"{file} cannot be read as a params file: {reason}") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -160,16 +161,16 @@ def _read(file: Path) -> dict[str, Any]:
     return content
 
 
-# Status: what is done, and what it was made from.
+# Execution, and what a run was made from.
 
 
 def inputs(plan: Plan) -> dict[str, str]:
     """Hash of every scores table that the notebook collects, by run; {} if it collects none."""
-    found = {}
     if not plan.collects:
-        return found
+        return {}
     import pyarrow.parquet as pq
 
+    found = {}
     # in the order of tables.collect: a run in runs/ takes the place of its published copy
     for base in (repro.root() / "figures", repro.out() / "figures", repro.out() / "runs"):
         for path in sorted(base.glob(f"{plan.notebook[0]}?_*_train/*/scores.parquet")):
@@ -183,25 +184,20 @@ def inputs(plan: Plan) -> dict[str, str]:
 
 
 def done(plan: Plan) -> bool:
-    """Whether the run has ended well with this code, these parameters and these inputs, and
-    what it wrote then is still there and the same.
-    """
+    """Whether the run ended well with this code, these parameters and inputs, and is all there."""
     found = record.read(plan.directory)
     return (
         found is not None
         and found["state"] == "done"
         and (plan.directory / "executed.ipynb").is_file()
-        and found["outputs"] == results(plan.directory)
-        and {key: found[key] for key in ("parameters", "code", "inputs")} == _content(plan)
+        and found.get("outputs") == results(plan.directory)
+        and all(found.get(key) == value for key, value in _content(plan).items())
     )
 
 
 def _content(plan: Plan) -> dict[str, Any]:
     code = repro.code_hash(plan.source)
     return {"parameters": plan.parameters, "code": code, "inputs": inputs(plan)}
-
-
-# Execution.
 
 
 def execute(plan: Plan) -> dict[str, Any]:
@@ -212,8 +208,8 @@ def execute(plan: Plan) -> dict[str, Any]:
     Returns:
         The content of run.json; `state` is done or failed.
     """
-    names = {"notebook": plan.notebook, "run": plan.run}
-    content = names | _content(plan) | record.circumstances()
+    content = {"notebook": plan.notebook, "run": plan.run} | _content(plan)
+    content |= record.circumstances()
     record.write(plan.directory, content | {"state": "running"})
     start = time.monotonic()
     end = {"state": "interrupted"}
@@ -233,7 +229,8 @@ def _papermill(plan: Plan) -> dict[str, Any]:
     logging.getLogger("papermill").setLevel(logging.CRITICAL)  # run.json and the caller tell
     # beside the run's folder, which the notebook clears of what other code left there
     aside = plan.directory.with_name(f".{plan.run}.ipynb")
-    aside.unlink(missing_ok=True)
+    for old in (aside, plan.directory / "executed.ipynb"):
+        old.unlink(missing_ok=True)
     try:
         execute_notebook(
             plan.source,
@@ -252,8 +249,9 @@ def _papermill(plan: Plan) -> dict[str, Any]:
     except Exception as error:
         return {"state": "failed", "error": _explained(error, aside)}
     finally:
-        if aside.is_file():
+        if _cells(aside):
             aside.replace(plan.directory / "executed.ipynb")
+        aside.unlink(missing_ok=True)  # a part of a notebook, on a full disk
 
 
 def _kernel_manager() -> type:
@@ -261,7 +259,7 @@ def _kernel_manager() -> type:
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
 
-    command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", QUIET]
     env = {
         "IPYTHONDIR": str(repro.out() / "runs" / ".ipython"),
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
@@ -269,7 +267,9 @@ def _kernel_manager() -> type:
 
     class ThisPython(AsyncKernelManager):
         def __init__(self, **options):
-            super().__init__(**options, transport="ipc")  # no port that others could connect to
+            # sockets in a folder of their own: no port, and no kernel answers for another
+            self.sockets = TemporaryDirectory(prefix="osnb-")
+            super().__init__(**options, transport="ipc", ip=f"{self.sockets.name}/kernel")
 
         kernel_spec = KernelSpec(argv=command, env=env, display_name="Python 3", language="python")
 
@@ -280,10 +280,7 @@ def _explained(error: Exception, executed: Path) -> dict[str, Any]:
     """The error, and the cell that was running with the last lines of its output."""
     name, value = getattr(error, "ename", type(error).__name__), getattr(error, "evalue", error)
     explained = {"name": name, "value": str(value), "cell": None, "tail": []}
-    if not executed.is_file():
-        return explained
-    cells = json.loads(executed.read_text())["cells"]
-    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    code = [cell for cell in _cells(executed) if cell["cell_type"] == "code"]
     for number, cell in enumerate(code, start=1):
         if cell["metadata"].get("papermill", {}).get("start_time"):
             parts = ["".join(out.get("text", "")) for out in cell["outputs"]]
@@ -291,3 +288,11 @@ def _explained(error: Exception, executed: Path) -> dict[str, Any]:
             lines = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(parts)).splitlines()
             explained |= {"cell": number, "tail": lines[-TAIL:]}
     return explained
+
+
+def _cells(notebook: Path) -> list[dict[str, Any]]:
+    """The cells of a notebook, none if there is no whole one."""
+    try:
+        return json.loads(notebook.read_text())["cells"]
+    except (OSError, ValueError):
+        return []

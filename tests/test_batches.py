@@ -49,6 +49,12 @@ def photos(tmp_path):
     return READERS["folder"](tmp_path / "photos", resize=20, crop=16)
 
 
+def test_positions_may_be_read_only_as_those_of_a_pandas_index_are(eleven):
+    positions = np.array([4, 2])
+    positions.flags.writeable = False
+    assert eleven.read(positions)[:, 0, 0, 0].tolist() == [4, 2]
+
+
 def test_an_unshuffled_pass_gives_every_row_in_order_the_last_batch_short(eleven):
     made = take(eleven)
     assert len(made) == 4

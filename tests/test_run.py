@@ -1,5 +1,6 @@
 """A params file is held against its notebook before a kernel starts; then it is executed once."""
 
+import errno
 import json
 import os
 import shutil
@@ -214,6 +215,22 @@ def test_a_cell_that_raises_fails_the_run_and_is_named(project):
     assert "so far so good" in (plan.directory / "executed.ipynb").read_text()
     assert not (project.folder / "figures").exists()
     assert not run.done(plan)
+
+
+def test_a_full_disk_fails_the_run_and_leaves_no_part_of_a_notebook(works, monkeypatch):
+    from papermill import execute
+
+    def fills(source, aside, *args, **kwargs):
+        aside.write_text('{"cells": [')
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(execute, "execute_notebook", fills)
+    plan = run.plan(works)
+    end = run.execute(plan)
+    assert (end["state"], end["error"]["name"]) == ("failed", "OSError")
+    assert "No space left" in end["error"]["value"]
+    assert os.listdir(plan.directory) == ["run.json"]
+    assert os.listdir(plan.directory.parent) == ["small"]
 
 
 def test_a_kernel_that_dies_fails_the_run_in_the_cell_that_it_died_in(project):

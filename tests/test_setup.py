@@ -25,6 +25,7 @@ RANGES = [
 ]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
 MAKEFILE = (ROOT / "Makefile").read_text()
+ENV = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL")}
 
 
 @pytest.mark.parametrize("requirement", RANGES, ids=lambda requirement: requirement.name)
@@ -85,10 +86,22 @@ def test_every_goal_sets_up_the_environment_first(goal):
         capture_output=True,
         text=True,
         check=True,
-        env={key: value for key, value in os.environ.items() if not key.startswith("MAKE")},
+        env=ENV,
     ).stdout
     assert -1 < plan.find("-m venv .venv") < plan.find("requirements.lock") < len(plan)
     assert plan.rfind("> .venv/ready") < plan.rfind(".venv/bin/")
+
+
+def test_every_notebook_is_checked_and_results_never_see_what_training_has_just_made():
+    plan = subprocess.run(
+        ["make", "--dry-run", "test"], cwd=ROOT, capture_output=True, text=True, check=True, env=ENV
+    ).stdout
+    notebooks = re.findall(r"notebooks/\w+\.ipynb", plan)
+    names = sorted(f"notebooks/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb"))
+    assert sorted(notebooks) == names
+    train, rest = plan.split('rm -rf "$OSNB_OUT/runs"')
+    assert "_train.ipynb" not in rest
+    assert "mktemp" in train
 
 
 def test_too_old_a_python_is_named_in_a_sentence(tmp_path):
@@ -98,7 +111,11 @@ def test_too_old_a_python_is_named_in_a_sentence(tmp_path):
     for name in ("Makefile", "requirements.lock", "pyproject.toml"):
         (tmp_path / name).write_text((ROOT / name).read_text())
     made = subprocess.run(
-        ["make", "quick", f"PYTHONS={old}"], cwd=tmp_path, capture_output=True, text=True
+        ["make", "quick", f"PYTHONS={old}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=ENV,
     )
     assert made.returncode == 2
     assert "needs Python 3.11 or newer" in made.stderr

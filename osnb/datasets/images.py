@@ -86,7 +86,7 @@ def kept(rows: pd.DataFrame, load: Callable[[int], np.ndarray], shape: tuple) ->
     done = np.zeros(len(rows), bool)
 
     def read(positions: np.ndarray) -> Tensor:
-        positions = np.asarray(positions)
+        positions = np.array(positions)  # a copy: torch warns about read-only ones
         for position in positions[~done[positions]]:
             pixels[position] = load(int(position))
             done[position] = True

@@ -214,7 +214,7 @@ def torchvision_set(root: Path, *, name: str) -> Images:
     tables = [_numbered(half, split) for half, split in zip(halves, ("train", "test"), strict=True)]
     pixels = torch.cat([_channels_first(half.data) for half in halves])
     table = pd.concat(tables, ignore_index=True)
-    return Images(table, lambda positions: pixels[np.asarray(positions)], tuple(pixels.shape[1:]))
+    return Images(table, lambda positions: pixels[np.array(positions)], tuple(pixels.shape[1:]))
 
 
 def _numbered(half, split: str) -> pd.DataFrame:
