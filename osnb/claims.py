@@ -147,26 +147,26 @@ CLOSE = 0.05  # accuracies of the three losses differ by less: the paper's diffe
 # finding, what the number is (the finding holds if it is above 0), the number, the protocols
 PALECHOR = [
     (
-        "EOS raises gamma- over S (negative samples)",
+        "EOS raises gamma- over S on negatives",
         "gamma- of EOS minus S",
         lambda mean, p: _gain(mean, p, "entropic", "gamma_minus_negative"),
         _each,
     ),
     (
-        "EOS raises gamma- over S (unknown samples)",
+        "EOS raises gamma- over S on unknowns",
         "gamma- of EOS minus S",
         lambda mean, p: _gain(mean, p, "entropic", "gamma_minus_unknown"),
         _each,
     ),
     (
         "BG gains more on negatives than on unknowns",
-        "gain in AUROC over S, negatives minus unknowns",
+        "gain in AUROC, negatives minus unknowns",
         _more_on_negatives("background"),
         _each,
     ),
     (
         "EOS gains more on negatives than on unknowns",
-        "gain in AUROC over S, negatives minus unknowns",
+        "gain in AUROC, negatives minus unknowns",
         _more_on_negatives("entropic"),
         _each,
     ),
@@ -177,7 +177,7 @@ PALECHOR = [
         lambda _: ["p1, p3"],
     ),
     (
-        "closed-set accuracy of the three losses stays close",
+        "closed-set accuracies of the losses stay close",
         f"{CLOSE} minus largest difference",
         _closeness,
         _each,

@@ -206,8 +206,8 @@ def show(name: Annotated[str, typer.Argument(help="<run> or <notebook>/<run>", m
 
 @app.command()
 def outputs():
-    """For developers: copy the outputs of the default runs into notebooks/*.ipynb."""
-    from osnb import repro
+    """For developers: keep the default runs' outputs in notebooks/, their numbers in README.md."""
+    from osnb import gallery, repro
     from osnb.publish import keep_outputs
 
     for notebook in sorted((repro.root() / "notebooks").glob("*.ipynb")):
@@ -215,6 +215,9 @@ def outputs():
         if not reason:
             keep_outputs(notebook, executed)
         print(f"{notebook.stem:30} {reason or 'outputs kept'}")
+    root = repro.root()
+    found = {"artefacts": gallery.rows(root), "findings": gallery.findings(root)}
+    gallery.update(root / "README.md", found)
 
 
 def _default_run(notebook: Path) -> tuple[Path, str]:

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from osnb import repro
+from osnb import repro, tables
 
-START, END = "<!-- artefacts: start -->", "<!-- artefacts: end -->"
+MARKS = "<!-- {name}: start -->\n", "<!-- {name}: end -->"
+HEAD = "compared (P1 / P2 / P3)"
 PROTOCOLS = ("p1", "p2", "p3")
 RESULTS = "figures/13_palechor_results"
 LISTS = "figures/10_palechor_protocols/mini"
@@ -21,13 +22,13 @@ FROM_TABLE_2 = [
     ("Table 2a", "table_2a", "EOS: CCR at FPR 0.1", ("2a", "entropic", "ccr_at_0.1")),
     ("Table 2b", "table_2b", "EOS: CCR at FPR 0.1", ("2b", "entropic", "ccr_at_0.1")),
 ]
-# artefact, file, what the numbers are: counted in the file, column `paper` beside `ours`
-COUNTED = [
+# artefact, its file, what the numbers are; `_derived` compares the file with the paper's list
+DERIVED = [
     ("Figure 1", "figure_1", "known classes"),
-    ("Table 1", "table_1", "numbers that are the paper's"),
-    ("Table 3", "table_3", "classes of P1 in the printed order"),
-    ("Table 4", "table_4", "classes of P2 in the printed order"),
-    ("Table 5", "table_5", "classes of P3 in the printed order"),
+    ("Table 1", "table_1", "numbers"),
+    ("Table 3", "table_3", "classes of P1, in order"),
+    ("Table 4", "table_4", "classes of P2, in order"),
+    ("Table 5", "table_5", "classes of P3, in order"),
 ]
 
 
@@ -40,9 +41,22 @@ def rows(root: Path) -> pd.DataFrame:
     Returns:
         artefact, compared (what the numbers are), paper, miniature, photographs, files.
     """
-    found = [_counted(root, *entry) for entry in COUNTED]
+    found = [_derived(root, *entry) for entry in DERIVED]
     found += [_from_table_2(root, *entry) for entry in FROM_TABLE_2]
     return pd.DataFrame(found).sort_values("artefact").reset_index(drop=True)
+
+
+def findings(root: Path) -> pd.DataFrame:
+    """What the paper found, decided on both sizes: the number, then yes or no."""
+    sizes = {"mini": "miniature", "tiny": "photographs at 32 px"}
+    parts = []
+    for size, name in sizes.items():
+        table = pd.read_csv(root / RESULTS / size / "findings.csv").fillna({"number": "-"})
+        numbers = table["number"].map(lambda n: n if n == "-" else f"{n:+.3f}")
+        table[name] = numbers + " " + table["holds"]
+        parts.append(table.set_index(["finding", "what", "protocol"])[name])
+    both = pd.concat(parts, axis=1).fillna("not run").reset_index()
+    return both.sort_values(["finding", "protocol"]).rename(columns={"what": "number"})
 
 
 def markdown(table: pd.DataFrame) -> str:
@@ -51,13 +65,21 @@ def markdown(table: pd.DataFrame) -> str:
     return head + "".join("| " + " | ".join(row) + " |\n" for row in table.to_numpy())
 
 
-def update(readme: Path, table: pd.DataFrame) -> None:
-    """Put the rows between the two marks of the README."""
+def block(text: str, name: str) -> str:
+    """What stands between the two marks of `name` in a README."""
+    start, end = (mark.format(name=name) for mark in MARKS)
+    return text.partition(start)[2].partition(end)[0]
+
+
+def update(readme: Path, tables: dict[str, pd.DataFrame]) -> None:
+    """Put each table between the two marks of its name in the README."""
     text = readme.read_text(encoding="utf8")
-    before, _, rest = text.partition(START)
-    _, _, after = rest.partition(END)
+    for name, table in tables.items():
+        start, end = (mark.format(name=name) for mark in MARKS)
+        before, _, rest = text.partition(start)
+        text = f"{before}{start}{markdown(table)}{end}{rest.partition(end)[2]}"
     with repro.writing(readme) as aside:
-        aside.write_text(f"{before}{START}\n{markdown(table)}{END}{after}", encoding="utf8")
+        aside.write_text(text, encoding="utf8")
 
 
 def _from_table_2(root: Path, artefact: str, file: str, compared: str, where: tuple) -> dict:
@@ -69,24 +91,46 @@ def _from_table_2(root: Path, artefact: str, file: str, compared: str, where: tu
         cells[size] = _three(table["ours"])
     return {
         "artefact": artefact,
-        "compared (P1 / P2 / P3)": compared,
+        HEAD: compared,
         "paper": _three(table["paper"]),
         "miniature": cells["mini"],
         "photographs at 32 px": cells["tiny"],
-        "files": f"{_links(f'{RESULTS}/mini', file, 'mini')}; {_links(f'{RESULTS}/tiny', file, 'tiny')}",
+        "files": "; ".join(_links(f"{RESULTS}/{size}", file, size) for size in cells),
     }
 
 
-def _counted(root: Path, artefact: str, file: str, compared: str) -> dict:
-    table = pd.read_csv(root / LISTS / f"{file}.csv")
+def _derived(root: Path, artefact: str, file: str, compared: str) -> dict:
+    ours = pd.read_csv(root / LISTS / f"{file}.csv")
+    paper, derived = _compared(file, ours)
     return {
         "artefact": artefact,
-        "compared (P1 / P2 / P3)": compared,
-        "paper": _count(table, "paper"),
-        "miniature": f"{_count(table, 'ours')} (derived)",
+        HEAD: compared,
+        "paper": paper,
+        "miniature": derived,
         "photographs at 32 px": "",
         "files": _links(LISTS, file, "mini"),
     }
+
+
+def _compared(file: str, ours: pd.DataFrame) -> tuple[str, str]:
+    """What the paper has, and how much of it our file has too."""
+    if file == "figure_1":
+        paper = tables.published("palechor2023", "table1")
+        known = [frame[frame["role"] == "known"] for frame in (paper, ours)]
+        counts = [frame.groupby("protocol")["classes"].sum() for frame in known]
+        return tuple(" / ".join(f"{count:.0f}" for count in column) for column in counts)
+    if file == "table_1":
+        paper, ours = (
+            frame[["classes", "train", "val", "test"]].fillna(0).to_numpy()
+            for frame in (tables.published("palechor2023", "table1"), ours)
+        )
+        printed = paper > 0
+        return f"{printed.sum()}", f"{(printed & (paper == ours)).sum()} equal, derived"
+    paper = tables.published("palechor2023", "classes")
+    paper = paper[paper["protocol"] == int(file[-1]) - 2].drop(columns="protocol")
+    columns = ["role", "superclass_wnid", "wnid", "name"]
+    equal = (paper[columns].to_numpy() == ours[columns].to_numpy()).all(axis=1).sum()
+    return f"{len(paper)}", f"{equal} equal, derived"
 
 
 def _three(values: pd.Series) -> str:

@@ -231,18 +231,11 @@ def _papermill(plan: Plan) -> dict[str, Any]:
     aside = plan.directory.with_name(f".{plan.run}.ipynb")
     for old in (aside, plan.directory / "executed.ipynb"):
         old.unlink(missing_ok=True)
+    options = {"progress_bar": False, "kernel_name": "python3", "language": "python"}
     try:
-        execute_notebook(
-            plan.source,
-            aside,
-            plan.given,
-            kernel_name="python3",
-            language="python",
-            cwd=plan.source.parent,
-            progress_bar=False,
-            start_timeout=120,
-            kernel_manager_class=_kernel_manager(),
-        )
+        with TemporaryDirectory(prefix="osnb-") as sockets:
+            options |= {"start_timeout": 120, "kernel_manager_class": _kernel_manager(sockets)}
+            execute_notebook(plan.source, aside, plan.given, cwd=plan.source.parent, **options)
         if plan.trains and not (plan.directory / "scores.parquet").is_file():
             raise FileNotFoundError(f"{plan} wrote no scores.parquet in {plan.directory}")
         return {"state": "done", "unpublished": publish(plan.directory, plan.figures)}
@@ -254,8 +247,11 @@ def _papermill(plan: Plan) -> dict[str, Any]:
         aside.unlink(missing_ok=True)  # a part of a notebook, on a full disk
 
 
-def _kernel_manager() -> type:
-    """A manager whose kernel is this Python, whatever kernels and start-up files a person has."""
+def _kernel_manager(sockets: str) -> type:
+    """A manager whose kernel is this Python, whatever kernels and start-up files a person has.
+
+    It talks through files in the folder `sockets`: no port, and no kernel answers for another.
+    """
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
 
@@ -267,9 +263,7 @@ def _kernel_manager() -> type:
 
     class ThisPython(AsyncKernelManager):
         def __init__(self, **options):
-            # sockets in a folder of their own: no port, and no kernel answers for another
-            self.sockets = TemporaryDirectory(prefix="osnb-")
-            super().__init__(**options, transport="ipc", ip=f"{self.sockets.name}/kernel")
+            super().__init__(**options, transport="ipc", ip=f"{sockets}/kernel")
 
         kernel_spec = KernelSpec(argv=command, env=env, display_name="Python 3", language="python")
 

@@ -85,12 +85,12 @@ def test_every_finding_holds_in_a_world_made_for_it():
 @pytest.mark.parametrize(
     ("change", "value", "lost"),
     [
-        (("p1", "entropic", "gamma_minus_negative"), 0.2, "EOS raises gamma- over S (negative"),
-        (("p3", "entropic", "gamma_minus_unknown"), 0.3, "EOS raises gamma- over S (unknown"),
+        (("p1", "entropic", "gamma_minus_negative"), 0.2, "EOS raises gamma- over S on negatives"),
+        (("p3", "entropic", "gamma_minus_unknown"), 0.3, "EOS raises gamma- over S on unknowns"),
         (("p3", "background", "auroc_unknown"), 0.9, "BG gains more"),
         (("p1", "entropic", "auroc_negative"), 0.6, "EOS gains more"),
         (("p1", "entropic", "auroc_unknown"), 0.7, "P1's unknowns"),
-        (("p3", "background", "accuracy"), 0.6, "closed-set accuracy"),
+        (("p3", "background", "accuracy"), 0.6, "closed-set accuracies"),
     ],
 )
 def test_each_finding_is_lost_when_its_number_turns(change, value, lost):

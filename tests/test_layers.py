@@ -36,6 +36,7 @@ ROOMS = {
     "plots": ({"metrics"}, {"numpy", "pandas", "matplotlib", "seaborn"}, set()),
     "widgets": ({"metrics", "plots"}, {"numpy", "pandas", "matplotlib", "ipywidgets"}, {"IPython"}),
     "exercise": (set(), {"numpy"}, set()),
+    "gallery": ({"repro", "tables"}, {"pandas"}, set()),
     "record": ({"repro"}, set(), set()),
     "publish": ({"repro"}, set(), set()),
     "run": ({"repro", "record", "publish"}, {"yaml"}, {"papermill", "jupyter_client", "pyarrow"}),

@@ -398,6 +398,22 @@ def test_a_notebook_keeps_outputs_and_nothing_else_of_its_execution(works, proje
     assert plan.source.read_bytes() == once
 
 
+def test_neither_widget_ids_nor_other_numbers_nor_stray_metadata_are_kept(tmp_path):
+    widget = "application/vnd.jupyter.widget-view+json"
+    data = {"text/plain": "interactive(...)", widget: {"model_id": "random"}}
+    output = {"output_type": "execute_result", "execution_count": 9, "data": data, "metadata": {}}
+    cell = {"cell_type": "code", "source": "1", "execution_count": 9, "outputs": [output]}
+    tags = {"tags": ["nbval-check-output"], "collapsed": True}
+    for name, metadata in (("ours", tags), ("theirs", {"papermill": {"duration": 1}})):
+        content = {"cells": [cell | {"metadata": metadata}], "metadata": {"widgets": {}}}
+        (tmp_path / name).write_text(json.dumps(content))
+    publish.keep_outputs(tmp_path / "ours", tmp_path / "theirs")
+    (kept,) = json.loads((tmp_path / "ours").read_text())["cells"]
+    assert kept["metadata"] == {"tags": ["nbval-check-output"]}
+    assert kept["outputs"][0]["data"] == {"text/plain": "interactive(...)"}
+    assert kept["execution_count"] == kept["outputs"][0]["execution_count"] == 1
+
+
 def test_outputs_of_other_code_are_not_kept(works, project):
     plan = run.plan(works)
     run.execute(plan)

@@ -13,6 +13,7 @@ from osnb.catalogue import Catalogue
 from osnb.datasets.files import AT_HAND, WNID, by_class, names_in, need, photographs, rows
 from osnb.datasets.images import BrokenImage, Images, decode, kept
 from osnb.datasets.small import digits, glyphs
+from osnb.datasets.synsets import synsets
 
 DEVKIT = "ILSVRC2012_devkit_t12/data"
 
@@ -243,6 +244,7 @@ READERS = Catalogue(
     ilsvrc=ilsvrc,
     mnist=partial(torchvision_set, name="MNIST"),
     svhn=partial(torchvision_set, name="SVHN"),
+    synsets=synsets,
     tinyimagenet=tinyimagenet,
     tinyimagenet_parquet=tinyimagenet_parquet,
 )

@@ -1,0 +1,65 @@
+"""The README's table of artefacts says what the files in figures/ say."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from osnb import gallery, repro
+
+README = repro.root() / "README.md"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return gallery.rows(repro.root())
+
+
+@pytest.mark.parametrize("name", ["artefacts", "findings"])
+def test_the_readme_holds_what_the_committed_figures_say(name):
+    table = {"artefacts": gallery.rows, "findings": gallery.findings}[name](repro.root())
+    assert gallery.block(README.read_text(encoding="utf8"), name) == gallery.markdown(table)
+
+
+def test_all_eleven_artefacts_have_a_row(rows):
+    figures = [f"Figure {n}" for n in range(1, 7)]
+    parts = [f"Table {n}" for n in (1, "2a", "2b", 3, 4, 5)]
+    assert rows["artefact"].tolist() == [*figures, *parts]
+
+
+def test_every_file_that_a_row_names_exists_with_its_stamp(rows):
+    for link in re.findall(r"\(([^)]+)\)", " ".join(rows["files"])):
+        assert (repro.root() / link).is_file()
+        assert (repro.root() / link).with_suffix(".json").is_file()
+
+
+def test_derived_artefacts_equal_the_paper(rows):
+    rows = rows.set_index("artefact")
+    assert rows.loc["Figure 1", "paper"] == rows.loc["Figure 1", "miniature"] == "116 / 30 / 151"
+    assert rows.loc["Table 1", "miniature"] == "30 equal, derived"
+    sizes = {"Table 3": 349, "Table 4": 116, "Table 5": 412}
+    assert rows.loc[list(sizes), "miniature"].tolist() == [
+        f"{n} equal, derived" for n in sizes.values()
+    ]
+
+
+def test_a_changed_number_changes_the_row(tmp_path):
+    import shutil
+
+    shutil.copytree(repro.root() / "figures", tmp_path / "figures")
+    file = tmp_path / gallery.RESULTS / "mini" / "table_2a.csv"
+    table = pd.read_csv(file)
+    table.loc[(table["loss"] == "entropic") & (table["protocol"] == "p1"), "ours"] = 0.12345
+    table.to_csv(file, index=False)
+    rows = gallery.rows(tmp_path).set_index("artefact")
+    assert rows.loc["Figure 2", "miniature"].startswith("0.123 / ")
+
+
+def test_update_replaces_the_block_and_nothing_else(tmp_path):
+    readme = tmp_path / "README.md"
+    start, end = (mark.format(name="x") for mark in gallery.MARKS)
+    readme.write_text(f"before\n{start}old\n{end}\nafter\n")
+    gallery.update(readme, {"x": pd.DataFrame({"a": ["1"], "b": ["2"]})})
+    table = "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+    assert readme.read_text() == f"before\n{start}{table}{end}\nafter\n"
+    assert gallery.block(readme.read_text(), "x") == table
