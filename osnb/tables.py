@@ -53,17 +53,21 @@ def read(path: Path) -> pd.DataFrame:
     Raises:
         ValueError: the file is no whole scores table.
     """
-    try:
-        table = pq.read_table(path)
-        metadata = json.loads(table.schema.metadata[KEY])
-    except (OSError, KeyError, TypeError, pa.ArrowInvalid) as error:
-        raise ValueError(
-            f"{path} is no whole scores table ({error}); remove it and run its notebook again"
-        ) from error
-    scores = table.to_pandas()
+    metadata = _metadata(path)
+    scores = pq.read_table(path).to_pandas()
     check(scores)
     scores.attrs = metadata
     return scores
+
+
+def _metadata(path: Path) -> dict[str, Any]:
+    """Parquet keeps it at the file's end, so a file that was cut has none."""
+    try:
+        return json.loads(pq.read_schema(path).metadata[KEY])
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowInvalid) as error:
+        raise ValueError(
+            f"{path} is no whole scores table ({error}); remove it and run its notebook again"
+        ) from error
 
 
 def check(scores: pd.DataFrame) -> None:
@@ -119,9 +123,9 @@ def collect(notebook: str, size: str) -> pd.DataFrame:
 
 
 def expected(notebook: str, size: str) -> list[str]:
-    """The runs that params/NOTEBOOK/ describes for a size, sorted."""
+    """The runs that params/NOTEBOOK/ describes for a size, sorted; mini is the default."""
     files = sorted((repro.root() / "params" / notebook).glob("*.yaml"))
-    return [file.stem for file in files if repro.params(file).get("size") == size]
+    return [file.stem for file in files if repro.params(file).get("size", "mini") == size]
 
 
 def stack(runs: pd.DataFrame, *columns: str, file: str = "scores") -> pd.DataFrame:
@@ -200,6 +204,6 @@ def _finished(notebook: str, size: str) -> Iterator[dict[str, Any]]:
     """Figures first, so that a run in runs/ takes the place of its published copy."""
     for base in (repro.root() / "figures", repro.out() / "figures", repro.out() / "runs"):
         for path in sorted((base / notebook).glob("*/scores.parquet")):
-            metadata = json.loads(pq.read_schema(path).metadata[KEY])
+            metadata = _metadata(path)
             if metadata["parameters"]["size"] == size:
                 yield metadata["parameters"] | {"path": str(path), "hash": repro.file_hash(path)}

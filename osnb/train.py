@@ -64,12 +64,8 @@ def fit(
         FloatingPointError: the loss is no longer finite; the last checkpoint is whole.
         ValueError: the checkpoint in `directory` cannot be read.
     """
-    rows, rates = [], [group["lr"] for group in optimizer.param_groups]
-    state = _read(directory / "checkpoint.pt")
-    if state:
-        rows = state["history"]
-        model.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
+    rates = [group["lr"] for group in optimizer.param_groups]
+    rows = _resumed(model, optimizer, directory)
     model.to(memory_format=PRECISIONS[precision])
     line = _Line(total=epochs, done=len(rows))
     while len(rows) < epochs and not _stale(rows, patience):
@@ -84,12 +80,20 @@ def fit(
             )
         row = {"epoch": epoch, "learning_rate": optimizer.param_groups[0]["lr"], "loss": mean}
         rows.append(row | {key: float(value) for key, value in validate(model).items()})
-        if _best(rows) == epoch:
-            _write({"model": model.state_dict(), "epoch": epoch}, directory / "best.pt")
         _keep(model, optimizer, rows, directory)
         line.step(rows[-1])
     line.close()
     return _history(rows, directory)
+
+
+def _resumed(model, optimizer, directory) -> list[dict]:
+    """The history of the checkpoint, if there is one, loaded into model and optimizer."""
+    state = _read(directory / "checkpoint.pt")
+    if not state:
+        return []
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["history"]
 
 
 def _paced(batches, count, optimizer, rates, schedule, epoch, epochs):
@@ -187,6 +191,9 @@ def _stale(rows: list[dict], patience: float) -> bool:
 
 
 def _keep(model, optimizer, rows, directory) -> None:
+    """The best epoch first: killed in between, the run repeats this epoch and writes it again."""
+    if _best(rows) == len(rows):
+        _write({"model": model.state_dict(), "epoch": len(rows)}, directory / "best.pt")
     state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "history": rows}
     _write(state, directory / "checkpoint.pt")
     _history(rows, directory)

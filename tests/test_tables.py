@@ -109,6 +109,23 @@ def test_runs_are_found_by_their_metadata_and_the_missing_are_named(project, sco
     assert runs.attrs["missing"] == ["mini_a", "mini_c"]
 
 
+def test_a_half_written_run_stops_the_collection_with_its_name(project, scores):
+    describe(project, "mini_a")
+    folder = project / "runs" / "12_train" / "mini_a"
+    finish(folder, scores, run="mini_a", size="mini")
+    whole = (folder / "scores.parquet").read_bytes()
+    (folder / "scores.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"mini_a/scores\.parquet is no whole scores table"):
+        tables.collect("12_train", "mini")
+
+
+def test_a_params_file_without_a_size_is_a_miniature(project, scores):
+    describe(project, "mini_a", "mini_b")
+    file = project / "params" / "12_train" / "mini_b.yaml"
+    file.write_text("run: mini_b\n")
+    assert tables.expected("12_train", "mini") == ["mini_a", "mini_b"]
+
+
 def test_a_run_takes_the_place_of_its_published_copy(project, scores):
     finish(project / "figures" / "12_train" / "x", scores, run="x", size="mini")
     finish(project / "figures" / "12_train" / "y", scores, run="y", size="mini")

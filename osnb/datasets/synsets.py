@@ -7,9 +7,10 @@ KEEP to the power of their path distance. An image is its class's traits, one in
 deviation from them, and a pose, a light and a clutter of its own.
 
 This is a drawn miniature, not the paper's photographs. KEEP and INDIVIDUAL were set by hand, so
-that a small network tells dog breeds apart with effort and distant classes with ease. Seed 0 was
-chosen too (see WORLD): that the entropic loss rejects unknowns better in P1 and P2 than in P3
-shows in this world by a wide margin, in other worlds often, not always.
+that a small network tells dog breeds apart with effort and distant classes with ease, and WORLD
+was chosen so that the paper's order shows by a wide margin: with the entropic loss, AUROC on the
+unknowns of P1 and of P2 is above that of P3. Of six other worlds (seeds 1 to 6) that holds by .03
+in four for P1 and in one for P2; which world it is decides where far unknowns happen to fall.
 
 A pixel is made of integers and of single float32 operations that IEEE 754 rounds exactly
 (+ - * / sqrt, comparisons): no sin, exp, sum or matrix product, whose last bit depends on the
@@ -44,7 +45,7 @@ POSE = (
 )
 KEEP = 0.94  # share of every trait that a step down the path passes on
 INDIVIDUAL = 0.22  # standard deviation of individuals, in that of a trait over all classes
-WORLD = 28  # added to the seed; of the first 40 worlds, six were looked at closely, one kept
+WORLD = 28  # added to the seed; the best of forty by a first look at P2, of six by P1 and P3
 
 Columns = dict[str, np.ndarray]  # name of a trait or pose: (n, 1) float32
 
