@@ -92,14 +92,19 @@ def write_json(path: Path, content: Mapping) -> None:
 # Notebooks: what a notebook declares, and the code that it depends on.
 
 
-def code_cells(notebook: Path) -> list[str]:
-    """The source of each code cell, injected parameters left out."""
-    cells = json.loads(Path(notebook).read_text())["cells"]
+def code_cells(notebook: Path, *, parameters: bool = True) -> list[str]:
+    """The source of each code cell, injected parameters left out.
+
+    Args:
+        notebook: its path.
+        parameters: whether the cell tagged `parameters` is wanted too.
+    """
+    skipped = {"injected-parameters"} | (set() if parameters else {"parameters"})
+    cells = json.loads(Path(notebook).read_text(encoding="utf8"))["cells"]
     return [
         "".join(cell["source"])
         for cell in cells
-        if cell["cell_type"] == "code"
-        and "injected-parameters" not in cell["metadata"].get("tags", [])
+        if cell["cell_type"] == "code" and not skipped & set(cell["metadata"].get("tags", []))
     ]
 
 
@@ -184,8 +189,8 @@ def code_hash(notebook: Path) -> str:
     Comments, docstrings, text cells and the parameters' defaults do not count: defaults are
     part of a run's parameters.
     """
-    cells = [ast.dump(ast.parse(source)) for source in _computing(notebook)]
-    modules = rooms(*_computing(notebook))
+    sources = code_cells(notebook, parameters=False)
+    cells, modules = [ast.dump(ast.parse(source)) for source in sources], rooms(*sources)
     files = [
         file
         for module in modules
@@ -193,16 +198,6 @@ def code_hash(notebook: Path) -> str:
         if file.is_file()
     ]
     return digest(*cells, *modules, *(_meaning(_module_path(m)) for m in modules), *files)
-
-
-def _computing(notebook: Path) -> list[str]:
-    cells = json.loads(Path(notebook).read_text())["cells"]
-    return [
-        "".join(cell["source"])
-        for cell in cells
-        if cell["cell_type"] == "code"
-        and not {"parameters", "injected-parameters"} & set(cell["metadata"].get("tags", []))
-    ]
 
 
 # Runs: one notebook with one set of parameters, in one folder.
