@@ -15,6 +15,14 @@ import pytest
 
 from osnb import publish, record, repro, run
 
+EXECUTE = """
+import sys
+from pathlib import Path
+from osnb import repro, run
+repro.root = lambda: Path(sys.argv[1])
+run.execute(run.plan(sys.argv[2]))
+"""
+
 
 @pytest.fixture
 def works(project):
@@ -264,12 +272,8 @@ def test_a_failed_run_that_is_repaired_is_done(project):
 def test_a_run_that_is_stopped_says_so_and_leaves_no_kernel(project, sign, state):
     project.add("waits", "90_waits")
     file = project.write("90_waits", "run: small\n")
-    code = (
-        "import sys\nfrom pathlib import Path\nfrom osnb import repro, run\n"
-        "repro.root = lambda: Path(sys.argv[1])\nrun.execute(run.plan(sys.argv[2]))"
-    )
     owner = subprocess.Popen(
-        [sys.executable, "-c", code, project.folder, file], stderr=subprocess.PIPE
+        [sys.executable, "-c", EXECUTE, project.folder, file], stderr=subprocess.PIPE
     )
     directory = project.folder / "runs" / "90_waits" / "small"
     kernel = int(_wait_for(directory / "begun.txt"))
@@ -291,6 +295,21 @@ def _wait_for(path, seconds=60):
             return path.read_text()
         time.sleep(0.05)
     raise AssertionError(f"no {path.name} after {seconds} s")
+
+
+@pytest.mark.slow
+def test_two_runs_at_the_same_time_each_talk_to_their_own_kernel(project):
+    project.add("works", "90_works")
+    files = [project.write("90_works", f"run: r{n}\nseed: {n}\n", run=f"r{n}") for n in range(3)]
+    owners = [
+        subprocess.Popen([sys.executable, "-c", EXECUTE, project.folder, file]) for file in files
+    ]
+    assert [owner.wait(timeout=120) for owner in owners] == [0, 0, 0]
+    for n, file in enumerate(files):
+        plan = run.plan(file)
+        assert run.done(plan)
+        assert (plan.directory / "figure.svg").read_text() == f"<svg>{n}</svg>"
+    assert sorted(path.name for path in plan.source.parent.iterdir()) == ["90_works.ipynb"]
 
 
 # What a results notebook reads
