@@ -1,8 +1,13 @@
 """A project in a temporary folder, with the notebooks of tests/notebooks in it."""
 
+import os
 from pathlib import Path
 
 import pytest
+
+# before torch is imported: tests run side by side, and threads that outnumber cores wait for
+# each other
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from osnb import repro
 

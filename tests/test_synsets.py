@@ -197,27 +197,45 @@ def test_no_image_is_for_training_and_for_testing_and_more_of_one_leaves_the_oth
     assert few.items() < many.items()
 
 
-# The miniature's own settings: protocol to (training images a class, test images a class, epochs).
-RECIPE = {"p1": (30, 10, 8), "p2": (60, 20, 10), "p3": (30, 10, 8)}
+PROTOCOLS = ("p1", "p2", "p3")
+
+
+def recipe(protocol):
+    """The miniature's own settings: the notebook's defaults and what the params file changes."""
+    name = "12_palechor_train"
+    file = repro.root() / "params" / name / f"mini_{protocol}_entropic.yaml"
+    return repro.declared(repro.root() / "notebooks" / f"{name}.ipynb") | repro.params(file)
+
+
 SEEDS = (0, 1, 2)
+
+
+PER_CLASS = ("train_per_class", "test_per_class")
+
+
+def sizes(use):
+    return {key: use[key] for key in ("width", "features")}
 
 
 def trained(protocol, seed, images, rows, folder):
     """(labels, Outputs) of the test images after training with the entropic loss."""
+    use = recipe(protocol)
     repro.seed_all(seed)
-    settings = {"batch_size": 64, "seed": seed, "transform": AUGMENT["none"]}
+    settings = {"batch_size": use["batch_size"], "seed": seed, "transform": AUGMENT[use["augment"]]}
     training, test = (
         batches(images, rows[rows["split"] == part], shuffle=part == "train", **settings)
         for part in ("train", "test")
     )
-    network = models.conv(classes=rows["label"].max() + 1, width=16, features=128)
+    network = models.MODELS.bind(use["model"], classes=rows["label"].max() + 1, **sizes(use))()
     train.fit(
         network,
-        losses.LOSSES.bind("entropic", weight=1.0),
+        losses.LOSSES.bind(use["loss"], weight=use["weight"]),
         training,
-        epochs=RECIPE[protocol][2],
-        optimizer=torch.optim.AdamW(network.parameters(), lr=0.004, weight_decay=0.0),
-        schedule=train.SCHEDULES["triangle"],
+        epochs=use["epochs"],
+        optimizer=torch.optim.AdamW(
+            network.parameters(), lr=use["learning_rate"], weight_decay=use["weight_decay"]
+        ),
+        schedule=train.SCHEDULES[use["schedule"]],
         validate=lambda _: {},
         directory=folder / f"{protocol}-{seed}",
         seed=seed,
@@ -229,8 +247,8 @@ def trained(protocol, seed, images, rows, folder):
 def runs(tmp_path_factory):
     """protocol: the runs of three seeds, each (rows, Outputs) of the test images."""
     found = {}
-    for protocol, (train_per_class, test_per_class, _) in RECIPE.items():
-        images = synsets(train_per_class=train_per_class, test_per_class=test_per_class)
+    for protocol in PROTOCOLS:
+        images = synsets(**{key: recipe(protocol)[key] for key in PER_CLASS})
         rows = protocols.images(protocols.PROTOCOLS[protocol](), images.rows)
         found[protocol] = [
             trained(protocol, seed, images, rows, tmp_path_factory.mktemp("runs")) for seed in SEEDS
