@@ -1,6 +1,7 @@
 """A project in a temporary folder, with the notebooks of tests/notebooks in it."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,11 @@ import pytest
 # before torch is imported: tests run side by side, and threads that outnumber cores wait for
 # each other
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# a shell starts what it puts in the background with SIGINT ignored, and children inherit that:
+# the tests that interrupt one would wait for ever
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from osnb import repro
 
