@@ -19,7 +19,7 @@ from sklearn.metrics import (
 
 from osnb import metrics
 from osnb.metrics.counts import STEP, pieces, whole
-from osnb.metrics.coverage import _harmonic, risks
+from osnb.metrics.coverage import harmonic, risks
 from osnb.metrics.detection import precision, roc_area
 from osnb.metrics.openset import area
 
@@ -235,10 +235,10 @@ def test_a_rate_that_is_reached_where_a_piece_ends_is_found():
     assert ours["ccr_at_fpr_0.1"] == 1
 
 
-def test_harmonic_numbers_match_their_sum():
+def testharmonic_numbers_match_their_sum():
     for n in (0, 1, 2, 100, 255, 256, 257, 1_000, 100_000):
         total = math.fsum(1 / i for i in range(1, n + 1))
-        assert float(_harmonic(np.array(float(n)))) == pytest.approx(total, abs=4e-15)
+        assert float(harmonic(np.array(float(n)))) == pytest.approx(total, abs=4e-15)
 
 
 @many

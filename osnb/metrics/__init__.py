@@ -6,6 +6,16 @@ accepted together, so nothing depends on the order of the rows. Where a paper's 
 does otherwise, ``convention=`` names whose rule to follow. Rates are in [0, 1].
 """
 
+from osnb.metrics.bootstrap import (
+    Interval,
+    bootstrap_aurc,
+    bootstrap_confidence,
+    bootstrap_oscr,
+    bootstrap_summary,
+    bootstrap_weights,
+    interval,
+    p_value,
+)
 from osnb.metrics.coverage import aurc, e_aurc, risk_coverage
 from osnb.metrics.detection import auroc, average_precision, fpr_at_tpr
 from osnb.metrics.openset import (
@@ -19,17 +29,25 @@ from osnb.metrics.openset import (
 from osnb.metrics.overview import summary
 
 __all__ = [
+    "Interval",
     "accuracy",
     "aurc",
     "auroc",
     "average_precision",
+    "bootstrap_aurc",
+    "bootstrap_confidence",
+    "bootstrap_oscr",
+    "bootstrap_summary",
+    "bootstrap_weights",
     "ccr_at_fpr",
     "confidence",
     "e_aurc",
     "fpr_at_tpr",
+    "interval",
     "openness",
     "oscr",
     "oscr_area",
+    "p_value",
     "risk_coverage",
     "summary",
 ]

@@ -67,7 +67,8 @@ def e_aurc(score: np.ndarray, correct: np.ndarray, *, convention: str = "exact")
     Arguments and errors are those of `aurc`. The subtracted area is the limit of large N, so
     a perfect ranking of few samples is slightly above 0.
     """
-    return aurc(score, correct, convention=convention) - least_risk(np.mean(~flags(correct)))
+    least = least_risk(np.mean(~flags(correct)))
+    return aurc(score, correct, convention=convention) - float(least)
 
 
 def risks(piece: Counts) -> float:
@@ -84,16 +85,17 @@ def risks(piece: Counts) -> float:
     before, after = piece.size[tied], piece.size[tied + 1]
     wrong = errors[tied + 1] - errors[tied]
     at_first = errors[tied] - before * wrong / (after - before)
-    sums[tied] = wrong + at_first * (_harmonic(after) - _harmonic(before))
+    sums[tied] = wrong + at_first * (harmonic(after) - harmonic(before))
     return float(sums.sum())
 
 
-def least_risk(risk: float) -> float:
+def least_risk(risk: np.ndarray) -> np.ndarray:
     """The AURC of a perfect ranking in the limit of large N, r + (1 - r) ln(1 - r)."""
-    return float(risk + (1 - risk) * np.log1p(-risk)) if risk < 1 else 1.0
+    right = np.maximum(1 - np.asarray(risk), np.finfo(float).tiny)  # 0 ln 0 is 0
+    return risk + right * np.log(right)
 
 
-def _harmonic(n: np.ndarray) -> np.ndarray:
+def harmonic(n: np.ndarray) -> np.ndarray:
     """The harmonic numbers H_n to about 1e-15, by a table and then by Euler and Maclaurin."""
     large = np.maximum(n, len(_HARMONIC))  # the first term left out, 1 / 252 n^6, is 1e-17
     tail = (1 / 2 - (1 / 12 - 1 / 120 / large**2) / large) / large

@@ -29,7 +29,7 @@ def auroc(known: np.ndarray, unknown: np.ndarray, *, convention: str = "exact") 
     chosen(convention, "exact", "kim")
     both(known, unknown)
     wrong = np.zeros(len(known), bool)
-    return sum(roc_area(piece, convention) for piece in pieces(known, wrong, unknown))
+    return float(sum(roc_area(piece, convention) for piece in pieces(known, wrong, unknown)))
 
 
 def average_precision(
@@ -57,7 +57,7 @@ def average_precision(
     both(known, unknown)
     wrong = np.zeros(len(known), bool)
     if convention == "exact":
-        return sum(map(precision, pieces(known, wrong, unknown)))
+        return float(sum(map(precision, pieces(known, wrong, unknown))))
     accepted = whole(known, wrong, unknown)
     recall = 1 - accepted.unknown / len(unknown)
     return float(-np.trapezoid(np.append(_precisions(accepted), 1.0), recall))
@@ -98,16 +98,16 @@ def fpr_at_tpr(
     return false_at(accepted, tpr) if convention == "exact" else _false_refused(accepted, tpr)
 
 
-def roc_area(piece: Counts, convention: str = "exact") -> float:
+def roc_area(piece: Counts, convention: str = "exact") -> np.ndarray:
     """A piece's share of `auroc`, whole numbers up to the division."""
-    tied = piece.known[:-1] if convention == "kim" else piece.known[1:]
-    twice = np.diff(piece.unknown) @ (piece.known[:-1] + tied)
-    return float(twice / (2 * piece.all_known * piece.all_unknown))
+    tied = piece.known[..., :-1] if convention == "kim" else piece.known[..., 1:]
+    twice = np.vecdot(np.diff(piece.unknown), piece.known[..., :-1] + tied)
+    return twice / (2 * piece.all_known * piece.all_unknown)
 
 
-def precision(piece: Counts) -> float:
+def precision(piece: Counts) -> np.ndarray:
     """A piece's share of exact `average_precision`."""
-    return float(np.diff(piece.unknown) @ _precisions(piece) / piece.all_unknown)
+    return np.vecdot(np.diff(piece.unknown), _precisions(piece)) / piece.all_unknown
 
 
 def false_at(piece: Counts, tpr: float) -> float:
@@ -117,9 +117,10 @@ def false_at(piece: Counts, tpr: float) -> float:
 
 
 def _precisions(piece: Counts) -> np.ndarray:
-    """(T,) share of unknowns among all samples with this score or a lower one."""
-    refused = piece.all_known + piece.all_unknown - piece.size[:-1]
-    return (piece.all_unknown - piece.unknown[:-1]) / refused
+    """(..., T) share of unknowns among all samples with this score or a lower one."""
+    known, unknown = (np.expand_dims(n, -1) for n in (piece.all_known, piece.all_unknown))
+    refused = known + unknown - piece.size[..., :-1]  # 0 where a resample lacks the lowest scores
+    return (unknown - piece.unknown[..., :-1]) / np.maximum(refused, 1)
 
 
 def _false_nearest(accepted: Counts, tpr: float) -> float:

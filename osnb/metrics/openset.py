@@ -72,7 +72,7 @@ def oscr_area(
     """
     both(known, unknown)
     if convention == "exact":
-        return sum(map(area, pieces(known, correct, unknown)))
+        return float(sum(map(area, pieces(known, correct, unknown))))
     fpr, ccr = oscr(known, correct, unknown, convention=convention)
     return float(np.trapezoid(ccr, fpr))
 
@@ -173,10 +173,10 @@ def openness(*, training: int, target: int, testing: int) -> float:
     return 1 - (2 * training / (target + testing)) ** 0.5
 
 
-def area(piece: Counts) -> float:
+def area(piece: Counts) -> np.ndarray:
     """A piece's share of `oscr_area`, whole numbers up to the division."""
-    twice = np.diff(piece.unknown) @ (piece.right[1:] + piece.right[:-1])
-    return float(twice / (2 * piece.all_unknown * piece.all_known))
+    twice = np.vecdot(np.diff(piece.unknown), piece.right[..., 1:] + piece.right[..., :-1])
+    return twice / (2 * piece.all_unknown * piece.all_known)
 
 
 def right_at(piece: Counts, fpr: float) -> float:

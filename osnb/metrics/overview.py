@@ -35,13 +35,14 @@ def summary(known: np.ndarray, correct: np.ndarray, unknown: np.ndarray) -> dict
         if piece.known[0] / len(known) < TPR <= piece.known[-1] / len(known):
             fpr = false_at(piece, TPR)
     samples, right = len(known) + len(unknown), piece.right[-1]
-    return {
-        "accuracy": float(right / len(known)),
-        "oscr_area": float(sums[0]),
+    found = {
+        "accuracy": right / len(known),
+        "oscr_area": sums[0],
         **{f"ccr_at_fpr_{q:g}": ccr[q] for q in FPRS},
-        "auroc": float(sums[1]),
+        "auroc": sums[1],
         "fpr95": fpr,
-        "average_precision": float(sums[2]),
-        "aurc": float(sums[3] / samples),
-        "e_aurc": float(sums[3] / samples - least_risk(1 - right / samples)),
+        "average_precision": sums[2],
+        "aurc": sums[3] / samples,
+        "e_aurc": sums[3] / samples - least_risk(1 - right / samples),
     }
+    return {name: float(value) for name, value in found.items()}

@@ -1,0 +1,283 @@
+"""Bootstrap: a metric again, on samples or classes drawn with replacement (Efron 1979).
+
+A resample is a row of weights: how many copies of each sample it holds. Row 0 is the sample
+itself, one of each. Weights are drawn for each role apart (stratified); methods that are given
+the same weights are compared on the same resamples (paired). Drawn over the column `sample`, an
+interval speaks of other images of these classes; drawn over `class`, of other classes.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from osnb.metrics.counts import Counts, both, column, flags
+from osnb.metrics.coverage import harmonic, least_risk
+from osnb.metrics.detection import precision, roc_area
+from osnb.metrics.openset import area
+from osnb.metrics.overview import FPRS, TPR
+
+CACHED = 1 << 16  # weights in a piece: small enough for its arrays to stay in the cache
+
+
+class Interval(NamedTuple):
+    """A metric of the sample itself, and the range that resamples give it; floats or arrays."""
+
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def bootstrap_weights(units: np.ndarray, *, seed: int, resamples: int = 1000) -> np.ndarray:
+    """How many copies of each sample of one role each resample holds.
+
+    Units are drawn with replacement, as many as there are; samples of one unit come together.
+
+    Args:
+        units: (N,) ids: the column `sample` for a bootstrap over samples, `class` for one over
+            classes.
+        seed: of the draws; each role needs its own.
+        resamples: R.
+
+    Returns:
+        (1 + R, N) uint16; row 0 is all ones.
+
+    Raises:
+        ValueError: there is no sample, or no resample is asked for.
+    """
+    codes = np.unique(np.asarray(units), return_inverse=True)[1]
+    if not len(codes) or resamples < 1:
+        raise ValueError(f"need samples and resamples; got {len(codes)} and {resamples}")
+    size, rng = codes.max() + 1, np.random.default_rng(seed)
+    weights = np.ones((1 + resamples, len(codes)), np.uint16)
+    for row in weights[1:]:
+        row[:] = np.bincount(rng.integers(size, size=size, dtype=np.int32), minlength=size)[codes]
+    return weights
+
+
+def bootstrap_summary(
+    known: np.ndarray,
+    correct: np.ndarray,
+    unknown: np.ndarray,
+    *,
+    weights: tuple[np.ndarray, np.ndarray],
+) -> dict[str, np.ndarray]:
+    """`summary` of the sample and of each resample, all from one sort.
+
+    Args:
+        known: (K,) scores of known test samples, any unit.
+        correct: (K,) bool, the closed-set prediction is right.
+        unknown: (U,) scores of unknown test samples, same unit.
+        weights: (1 + R, K) and (1 + R, U), from `bootstrap_weights`.
+
+    Returns:
+        The names of `summary`, (1 + R,) each; row 0 is `summary` itself.
+
+    Raises:
+        ValueError: an input is empty, a score is NaN, or the shapes do not fit.
+    """
+    both(known, unknown)
+    return _joined(map(_summary, _resampled(known, correct, unknown, weights)))
+
+
+def bootstrap_oscr(
+    known: np.ndarray,
+    correct: np.ndarray,
+    unknown: np.ndarray,
+    *,
+    fpr: np.ndarray,
+    weights: tuple[np.ndarray, np.ndarray],
+) -> np.ndarray:
+    """Exact `ccr_at_fpr` of the sample and of each resample, at each of F rates.
+
+    Args:
+        known: (K,) scores of known test samples, any unit.
+        correct: (K,) bool, the closed-set prediction is right.
+        unknown: (U,) scores of unknown test samples, same unit.
+        fpr: (F,) rates in [0, 1].
+        weights: (1 + R, K) and (1 + R, U), from `bootstrap_weights`.
+
+    Returns:
+        (1 + R, F) in [0, accuracy].
+
+    Raises:
+        ValueError: an input is empty, a score is NaN, or the shapes do not fit.
+    """
+    both(known, unknown)
+    pieces = _resampled(known, correct, unknown, weights)
+    return np.concatenate([_right_at(piece, np.asarray(fpr)) for piece in pieces])
+
+
+def bootstrap_aurc(
+    score: np.ndarray, correct: np.ndarray, *, weights: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Exact `accuracy`, `aurc` and `e_aurc` of the sample and of each resample.
+
+    Args:
+        score: (N,) confidence, any unit.
+        correct: (N,) bool, accepting the sample is right.
+        weights: (1 + R, N), from `bootstrap_weights`.
+
+    Returns:
+        accuracy, aurc and e_aurc, (1 + R,) each.
+
+    Raises:
+        ValueError: score is empty or holds a NaN, or the shapes do not fit.
+    """
+    if not np.size(score):
+        raise ValueError("need at least one score; got 0")
+    none = np.ones((len(weights), 0), np.uint16)
+    return _joined(map(_coverage, _resampled(score, correct, np.zeros(0), (weights, none))))
+
+
+def bootstrap_confidence(
+    known_target: np.ndarray,
+    other_max: np.ndarray,
+    *,
+    offset: float,
+    weights: tuple[np.ndarray, np.ndarray],
+) -> dict[str, np.ndarray]:
+    """`confidence` of the sample and of each resample.
+
+    Args:
+        known_target: (N,) probability of each known sample's target class.
+        other_max: (M,) largest probability of a known class, negative or unknown samples.
+        offset: as in `confidence`.
+        weights: (1 + R, N) and (1 + R, M), from `bootstrap_weights`.
+
+    Returns:
+        gamma_plus, gamma_minus and gamma, (1 + R,) each.
+
+    Raises:
+        ValueError: an input is empty or holds a NaN, or the shapes do not fit.
+    """
+    both(known_target, other_max)
+    columns = column(known_target, "known_target"), column(other_max, "other_max")
+    _fitting(weights, *columns)
+    plus, largest = (
+        w.astype(np.float32) @ values.astype(np.float64) / w.sum(axis=1)
+        for w, values in zip(weights, columns, strict=True)
+    )
+    minus = 1 - largest + offset
+    return {"gamma_plus": plus, "gamma_minus": minus, "gamma": plus + minus}
+
+
+def interval(values: np.ndarray, *, level: float = 0.95) -> Interval:
+    """Percentile interval of a bootstrap.
+
+    Args:
+        values: (1 + R, ...) a metric of the sample and of each resample, or the paired
+            difference of two: a - b, both from the same weights.
+        level: share of the resamples inside, in (0, 1).
+
+    Returns:
+        value (the sample's), low and high, (...) each, in the metric's unit.
+    """
+    tail = 50 * (1 - level)
+    return Interval(values[0], *np.percentile(values[1:], [tail, 100 - tail], axis=0))
+
+
+def p_value(values: np.ndarray) -> float:
+    """Two-sided p-value of a difference being 0, from its bootstrap.
+
+    Twice the smaller share of resamples at or beyond 0, the sample itself counted on either
+    side (Davison & Hinkley 1997, eq. 4.11).
+
+    Args:
+        values: (1 + R,) paired differences, both sides from the same weights.
+
+    Returns:
+        In [2 / (1 + R), 1].
+    """
+    beyond = min(np.sum(values[1:] <= 0), np.sum(values[1:] >= 0))
+    return float(min(1.0, 2 * (1 + beyond) / len(values)))
+
+
+def _resampled(
+    known: np.ndarray, correct: np.ndarray, unknown: np.ndarray, weights: tuple
+) -> Iterator[Counts]:
+    """Counts of a few resamples at a time: (rows, T + 1) arrays and (rows,) totals."""
+    known, unknown, correct = column(known, "known"), column(unknown, "unknown"), flags(correct)
+    _fitting(weights, known, unknown)
+    if len(correct) != len(known):
+        raise ValueError(f"need {len(known)} booleans; got {len(correct)}")
+    scores = np.concatenate([known, unknown], dtype=np.float64)
+    order = np.argsort(-scores, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
+    is_known = order < len(known)
+    is_right = np.append(correct, np.zeros(len(unknown), bool))[order]
+    step = max(1, CACHED // len(order))
+    for start in range(0, len(weights[0]), step):
+        w = np.concatenate([part[start : start + step] for part in weights], axis=1)
+        w = w.take(order, axis=1)
+        sizes, knowns, rights = (_accepted(w, flag, ends) for flag in (True, is_known, is_right))
+        unknowns = sizes - knowns
+        yield Counts(sizes, knowns, rights, unknowns, knowns[:, -1], unknowns[:, -1])
+
+
+def _fitting(weights: tuple[np.ndarray, ...], *columns: np.ndarray) -> None:
+    """Refuse weights of another number of samples than the columns, or of resamples."""
+    shapes = [np.shape(w) for w in weights]
+    if shapes != [(shapes[0][0], len(values)) for values in columns]:
+        sizes = ", ".join(f"(1 + R, {len(values)})" for values in columns)
+        raise ValueError(f"need weights of shapes {sizes}; got {shapes}")
+
+
+def _accepted(weights: np.ndarray, flag: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """(rows, T + 1) flagged copies up to the end of each tie, after a 0."""
+    sums = np.zeros((len(weights), len(ends) + 1))
+    sums[:, 1:] = np.cumsum(weights * flag, axis=1, dtype=np.int32).take(ends, axis=1)
+    return sums
+
+
+def _joined(parts: Iterable[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    parts = list(parts)
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _summary(piece: Counts) -> dict[str, np.ndarray]:
+    ccr = _right_at(piece, np.array(FPRS)).T
+    risk = _coverage(piece)
+    return {
+        "accuracy": piece.right[:, -1] / piece.all_known,
+        "oscr_area": area(piece),
+        **{f"ccr_at_fpr_{q:g}": right for q, right in zip(FPRS, ccr, strict=True)},
+        "auroc": roc_area(piece),
+        "fpr95": _false_at(piece, TPR),
+        "average_precision": precision(piece),
+        "aurc": risk["aurc"],
+        "e_aurc": risk["e_aurc"],
+    }
+
+
+def _right_at(piece: Counts, fpr: np.ndarray) -> np.ndarray:
+    """(rows, F) share of right ones at the largest rate not above each of F."""
+    rates = piece.unknown / piece.all_unknown[:, None]
+    last = [np.searchsorted(row, fpr, side="right") - 1 for row in rates]
+    return np.take_along_axis(piece.right, np.array(last), axis=1) / piece.all_known[:, None]
+
+
+def _false_at(piece: Counts, tpr: float) -> np.ndarray:
+    """(rows,) share of unknowns accepted where the share of knowns first reaches tpr."""
+    rates = piece.known / piece.all_known[:, None]
+    first = [[np.searchsorted(row, tpr)] for row in rates]
+    return np.take_along_axis(piece.unknown, np.array(first), axis=1)[:, 0] / piece.all_unknown
+
+
+def _coverage(piece: Counts) -> dict[str, np.ndarray]:
+    """Accuracy, AURC and E-AURC with everything but the right ones as errors.
+
+    The sum within a tie is that of `osnb.metrics.coverage.risks`; its harmonic numbers are of
+    whole numbers up to the largest resample, so a table serves all rows.
+    """
+    samples, errors = piece.size[:, -1], piece.size - piece.right
+    wrong, sizes = np.diff(errors), np.diff(piece.size)
+    at_first = errors[:, :-1] - piece.size[:, :-1] * wrong / np.maximum(sizes, 1)
+    table = harmonic(np.arange(samples.max() + 1))
+    sums = wrong.sum(axis=1) + np.vecdot(at_first, np.diff(table.take(piece.size.astype(np.intp))))
+    risk = errors[:, -1] / samples
+    return {
+        "accuracy": 1 - risk,
+        "aurc": sums / samples,
+        "e_aurc": sums / samples - least_risk(risk),
+    }

@@ -1,0 +1,303 @@
+"""Bootstrap: every resample beside the metric of the samples it repeats, and DeLong's variance."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from osnb import metrics
+from osnb.metrics import bootstrap as module
+
+RATES = np.array([0.0, 0.001, 0.05, 0.1, 0.3, 0.5, 0.75, 1.0])
+CASES = {
+    "distinct": (60, 40, 9),
+    "tied": (60, 40, 0),
+    "few unknown": (50, 2, 1),
+    "few known": (3, 50, 1),
+    "one of each": (1, 1, 9),
+}
+
+
+def drawn(n_known, n_unknown, digits=9, seed=0):
+    """(known, correct, unknown), normal, rounded to some digits."""
+    rng = np.random.default_rng(seed)
+    known, unknown = rng.normal(1, 1, n_known), rng.normal(0, 1, n_unknown)
+    return known.round(digits), rng.random(n_known) < 0.8, unknown.round(digits)
+
+
+def weights_of(known, unknown, resamples=20, units=None):
+    units = units or (np.arange(len(known)), np.arange(len(unknown)))
+    return tuple(
+        metrics.bootstrap_weights(ids, seed=seed, resamples=resamples)
+        for seed, ids in enumerate(units)
+    )
+
+
+def repeated(sample, weights, row):
+    """(known, correct, unknown) with every sample written as often as the row says."""
+    known, correct, unknown = sample
+    return (
+        np.repeat(known, weights[0][row]),
+        np.repeat(correct, weights[0][row]),
+        np.repeat(unknown, weights[1][row]),
+    )
+
+
+@pytest.fixture(params=CASES)
+def sample(request):
+    return drawn(*CASES[request.param])
+
+
+# Each row is the metric of the samples that it repeats.
+
+
+def test_each_row_of_the_summary_is_that_of_the_repeated_samples(sample):
+    weights = weights_of(sample[0], sample[2])
+    found = metrics.bootstrap_summary(*sample, weights=weights)
+    assert list(found) == list(metrics.summary(*sample))
+    for row in range(21):
+        slow = metrics.summary(*repeated(sample, weights, row))
+        assert {name: values[row] for name, values in found.items()} == pytest.approx(
+            slow, abs=1e-12
+        )
+
+
+@settings(max_examples=60, derandomize=True, database=None, deadline=None)
+@given(
+    known=st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=8),
+    unknown=st.lists(st.integers(0, 5), min_size=1, max_size=8),
+    seed=st.integers(0, 9),
+)
+def test_rows_agree_on_any_small_sample(known, unknown, seed):
+    scores, correct = (np.array(part) for part in zip(*known, strict=True))
+    sample = scores, correct, np.array(unknown)
+    weights = tuple(
+        metrics.bootstrap_weights(np.arange(len(part)), seed=[seed, i], resamples=4)
+        for i, part in enumerate((scores, unknown))
+    )
+    found = metrics.bootstrap_summary(*sample, weights=weights)
+    curve = metrics.bootstrap_oscr(*sample, fpr=RATES, weights=weights)
+    for row in range(5):
+        slow = repeated(sample, weights, row)
+        assert {name: v[row] for name, v in found.items()} == pytest.approx(
+            metrics.summary(*slow), abs=1e-12
+        )
+        fpr, ccr = metrics.oscr(*slow)
+        assert list(curve[row]) == [ccr[fpr <= q].max() for q in RATES]
+
+
+def test_classes_are_drawn_whole(sample):
+    known, _, unknown = sample
+    units = np.arange(len(known)) % 3, np.array([f"c{i % 4}" for i in range(len(unknown))])
+    weights = weights_of(known, unknown, units=units)
+    for part, ids in zip(weights, units, strict=True):
+        for name in np.unique(ids):
+            assert (part[:, ids == name] == part[:, ids == name][:, :1]).all()
+    found = metrics.bootstrap_summary(*sample, weights=weights)
+    slow = metrics.summary(*repeated(sample, weights, 7))
+    assert {name: v[7] for name, v in found.items()} == pytest.approx(slow, abs=1e-12)
+
+
+def test_aurc_of_each_row_is_that_of_the_repeated_samples(sample):
+    known, correct, _ = sample
+    weights = weights_of(known, known)[0]
+    found = metrics.bootstrap_aurc(known, correct, weights=weights)
+    for row in range(21):
+        score, right = np.repeat(known, weights[row]), np.repeat(correct, weights[row])
+        slow = {
+            "accuracy": right.mean(),
+            "aurc": metrics.aurc(score, right),
+            "e_aurc": metrics.e_aurc(score, right),
+        }
+        assert {name: v[row] for name, v in found.items()} == pytest.approx(slow, abs=1e-12)
+
+
+def test_confidence_of_each_row_is_that_of_the_repeated_samples():
+    rng = np.random.default_rng(0)
+    target, other = rng.random(30), rng.random(20)
+    weights = weights_of(target, other)
+    found = metrics.bootstrap_confidence(target, other, offset=0.1, weights=weights)
+    for row in range(21):
+        copies = (np.repeat(v, w[row]) for v, w in zip((target, other), weights, strict=True))
+        slow = metrics.confidence(*copies, offset=0.1)
+        assert {name: v[row] for name, v in found.items()} == pytest.approx(slow, abs=1e-12)
+
+
+def test_pieces_of_any_size_give_the_same_rows(sample, monkeypatch):
+    weights = weights_of(sample[0], sample[2])
+    whole = metrics.bootstrap_summary(*sample, weights=weights)
+    monkeypatch.setattr(module, "CACHED", 1)
+    one_by_one = metrics.bootstrap_summary(*sample, weights=weights)
+    for name, values in whole.items():
+        np.testing.assert_array_equal(values, one_by_one[name])
+
+
+# What is drawn.
+
+
+def test_every_resample_holds_as_many_units_as_the_sample_does():
+    weights = metrics.bootstrap_weights(np.arange(50), seed=0, resamples=400)
+    assert weights.shape == (401, 50)
+    assert (weights[0] == 1).all()
+    assert (weights.sum(axis=1) == 50).all()
+
+
+def test_copies_follow_the_binomial_distribution():
+    weights = metrics.bootstrap_weights(np.arange(50), seed=0, resamples=4000)[1:]
+    assert weights.mean(axis=0) == pytest.approx(np.ones(50), abs=0.08)  # five standard errors
+    assert weights.var() == pytest.approx(1 - 1 / 50, abs=0.02)
+    assert (weights == 0).mean() == pytest.approx((1 - 1 / 50) ** 50, abs=0.005)
+
+
+def test_draws_are_a_function_of_the_seed_and_not_of_the_names_of_units():
+    ids = np.array(["n2", "n1", "n2", "n3"])
+    first = metrics.bootstrap_weights(ids, seed=3, resamples=9)
+    np.testing.assert_array_equal(first, metrics.bootstrap_weights(ids, seed=3, resamples=9))
+    np.testing.assert_array_equal(
+        first, metrics.bootstrap_weights(np.array([5, 1, 5, 7]), seed=3, resamples=9)
+    )
+    assert (first != metrics.bootstrap_weights(ids, seed=4, resamples=9)).any()
+    np.testing.assert_array_equal(  # the first resamples of many are those of few
+        first, metrics.bootstrap_weights(ids, seed=3, resamples=90)[:10]
+    )
+
+
+# A second voice for the spread: DeLong, DeLong & Clarke-Pearson 1988, in the slow form.
+
+
+def placements(known, unknown):
+    """(K,) and (U,) shares of the other side that each sample is ranked right against."""
+    wins = (known[:, None] > unknown) + (known[:, None] == unknown) / 2
+    return wins.mean(axis=1), wins.mean(axis=0)
+
+
+def delong_covariance(first, second):
+    """Covariance of two AUROCs on the same samples, each (known, unknown)."""
+    (v, w), (x, y) = placements(*first), placements(*second)
+    return np.cov(v, x)[0, 1] / len(v) + np.cov(w, y)[0, 1] / len(w)
+
+
+@pytest.mark.parametrize("digits", [9, 0])
+def test_the_spread_of_auroc_is_delongs(digits):
+    known, correct, unknown = drawn(300, 200, digits)
+    weights = weights_of(known, unknown, 4000)
+    auroc = metrics.bootstrap_summary(known, correct, unknown, weights=weights)["auroc"]
+    deviation = delong_covariance((known, unknown), (known, unknown)) ** 0.5
+    assert auroc[1:].std() == pytest.approx(deviation, rel=0.05)
+    value, low, high = metrics.interval(auroc, level=0.9)
+    width = norm.ppf(0.95) * deviation
+    assert value == metrics.auroc(known, unknown)
+    assert (low, high) == pytest.approx((value - width, value + width), abs=width / 8)
+
+
+def test_the_spread_of_a_paired_difference_is_delongs():
+    rng = np.random.default_rng(1)
+    known, correct, unknown = drawn(300, 200)
+    noisy = known + rng.normal(0, 0.7, 300), correct, unknown + rng.normal(0, 0.7, 200)
+    weights = weights_of(known, unknown, 4000)
+    first, second = (
+        metrics.bootstrap_summary(*columns, weights=weights)["auroc"]
+        for columns in ((known, correct, unknown), noisy)
+    )
+    pairs = (known, unknown), (noisy[0], noisy[2])
+    variance = sum(delong_covariance(p, p) for p in pairs) - 2 * delong_covariance(*pairs)
+    assert (first - second)[1:].std() == pytest.approx(variance**0.5, rel=0.05)
+    z = (first - second)[0] / variance**0.5
+    assert metrics.p_value(first - second) == pytest.approx(2 * norm.sf(abs(z)), abs=0.02)
+    apart = metrics.bootstrap_summary(*noisy, weights=weights_of(unknown, known, 4000)[::-1])
+    unpaired = (first - apart["auroc"])[1:].std()
+    assert unpaired > 1.3 * (first - second)[1:].std()
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    truth, rng, hits = norm.cdf(1 / 2**0.5), np.random.default_rng(0), 0
+    for trial in range(300):
+        known, unknown = rng.normal(1, 1, 80), rng.normal(0, 1, 80)
+        weights = tuple(
+            metrics.bootstrap_weights(np.arange(80), seed=[trial, role], resamples=200)
+            for role in (0, 1)
+        )
+        found = metrics.bootstrap_summary(known, np.ones(80, bool), unknown, weights=weights)
+        _, low, high = metrics.interval(found["auroc"], level=0.9)
+        hits += low <= truth <= high
+    assert hits / 300 == pytest.approx(0.9, abs=0.05)  # three standard errors
+
+
+def test_classes_that_differ_make_the_interval_over_classes_wider():
+    rng = np.random.default_rng(0)
+    classes = np.repeat(np.arange(20), 30)
+    known, correct, _ = drawn(600, 1)
+    unknown = rng.normal(0, 1, 600) + rng.normal(0, 1, 20)[classes]
+    spread = {}
+    for name, units in {"sample": np.arange(600), "class": classes}.items():
+        weights = weights_of(known, unknown, 500, (np.arange(600), units))
+        found = metrics.bootstrap_summary(known, correct, unknown, weights=weights)
+        spread[name] = found["auroc"][1:].std()
+    assert spread["class"] > 2.5 * spread["sample"]
+
+
+# Intervals and p-values.
+
+
+def test_an_interval_leaves_equal_tails_outside():
+    values = np.r_[0.3, np.arange(1001) / 1000]
+    assert metrics.interval(values, level=0.9) == pytest.approx((0.3, 0.05, 0.95))
+    assert metrics.interval(np.r_[2.0, np.full(9, 2.0)]) == (2, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"),
+    [
+        ([1.0] * 99, 2 / 100),
+        ([-1.0] * 99, 2 / 100),
+        ([0.0] * 99, 1.0),
+        ([1.0] * 89 + [-1.0] * 10, 2 * 11 / 100),
+        ([1.0] * 89 + [0.0] * 10, 2 * 11 / 100),
+        ([1.0, -1.0] * 49 + [1.0], 1.0),
+    ],
+)
+def test_a_p_value_is_twice_the_smaller_tail(differences, p):
+    assert metrics.p_value(np.r_[0.5, differences]) == pytest.approx(p)
+
+
+def test_a_method_does_not_differ_from_itself(sample):
+    weights = weights_of(sample[0], sample[2])
+    twice = [metrics.bootstrap_summary(*sample, weights=weights)["oscr_area"] for _ in range(2)]
+    assert metrics.interval(twice[0] - twice[1]) == (0, 0, 0)
+    assert metrics.p_value(twice[0] - twice[1]) == 1
+
+
+def test_inputs_are_left_as_they_were(sample):
+    weights = weights_of(sample[0], sample[2])
+    arrays = [*sample, *weights]
+    before = [values.copy() for values in arrays]
+    for values in arrays:
+        values.setflags(write=False)
+    metrics.bootstrap_summary(*sample, weights=weights)
+    for values, copy in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(values, copy)
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda k, c, u, w: metrics.bootstrap_weights(k[:0], seed=0), "need samples"),
+        (lambda k, c, u, w: metrics.bootstrap_weights(k, seed=0, resamples=0), "got 3 and 0"),
+        (lambda k, c, u, w: metrics.bootstrap_summary(k[:0], c, u, weights=w), "0 known"),
+        (lambda k, c, u, w: metrics.bootstrap_summary(k, c, u, weights=w[::-1]), "need weights"),
+        (
+            lambda k, c, u, w: metrics.bootstrap_summary(k, c, u, weights=(w[0], w[1][1:])),
+            "need weights",
+        ),
+        (lambda k, c, u, w: metrics.bootstrap_summary(k, c[1:], u, weights=w), "3 booleans"),
+        (lambda k, c, u, w: metrics.bootstrap_summary(k * np.nan, c, u, weights=w), "NaN"),
+        (lambda k, c, u, w: metrics.bootstrap_aurc(k[:0], c[:0], weights=w[0]), "got 0"),
+        (lambda k, c, u, w: metrics.bootstrap_aurc(k, c, weights=w[1]), "need weights"),
+        (lambda k, c, u, w: metrics.bootstrap_confidence(k, u, offset=0, weights=w[:1]), "shapes"),
+    ],
+)
+def test_bad_input_is_refused_with_the_reason(call, reason):
+    known, correct, unknown = drawn(3, 2)
+    with pytest.raises(ValueError, match=reason):
+        call(known, correct, unknown, weights_of(known, unknown, 3))
