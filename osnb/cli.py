@@ -45,6 +45,15 @@ def _sentence(error: Exception) -> str:
     return f"{what}: {error.filename}" if error.filename else what
 
 
+class Listed(TyperGroup):
+    """Commands that answer a wrong name with the right ones."""
+
+    def get_command(self, ctx, name):  # noqa: ARG002
+        from osnb.catalogue import Catalogue
+
+        return Catalogue(self.commands)[name]
+
+
 app = typer.Typer(
     cls=Polite,
     no_args_is_help=True,
@@ -55,6 +64,8 @@ app = typer.Typer(
 )
 data = typer.Typer(no_args_is_help=True, help="Build the data that ships with the package.")
 app.add_typer(data, name="data")
+bench = typer.Typer(cls=Listed, no_args_is_help=True, help="Time this package beside others.")
+app.add_typer(bench, name="bench")
 
 Force = Annotated[bool, typer.Option("--force", help="Repeat runs that are up to date.")]
 
@@ -205,6 +216,23 @@ def show(name: Annotated[str, typer.Argument(help="<run> or <notebook>/<run>", m
 
 
 @app.command()
+def claims(
+    paper: Annotated[str, typer.Option(help=f"One of {', '.join(PAPERS)}; all if left out.")] = "",
+    size: Annotated[str, typer.Option(help="printed, mini, tiny or paper; all if left out.")] = "",
+    file: Annotated[Path | None, typer.Option("--json", help="File to write as well.")] = None,
+):
+    """Decide what the papers claim: on their printed numbers and on the finished runs."""
+    from osnb import claims, repro
+
+    sizes = [size] if size else [*claims.SIZES]
+    decided = claims.decide([paper] if paper else [*PAPERS], sizes)
+    if file:
+        with repro.writing(file) as aside:
+            decided.to_json(aside, orient="records", indent=1)
+    print(*claims.report(decided), sep="\n")
+
+
+@app.command()
 def outputs():
     """For developers: keep the default runs' outputs in notebooks/, their numbers in README.md."""
     from osnb import gallery, repro
@@ -280,3 +308,27 @@ def wordnet(
     path = out or hierarchy.NOUNS
     build(path, folder=wordnet)
     print(f"{path}: {path.stat().st_size:,} bytes")
+
+
+@bench.command("metrics")
+def bench_metrics(
+    rows: Annotated[list[int] | None, typer.Option(min=100, help="A size; may repeat.")] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Rounds, each of all candidates.")] = 5,
+    memory: Annotated[int | None, typer.Option(min=100, help="Take one size's memory.")] = None,
+    double: Annotated[bool, typer.Option("--double", help="--memory of float64 scores.")] = False,
+    file: Annotated[Path | None, typer.Option("--json", help="File to write as well.")] = None,
+):
+    """Time all metrics of one scores column beside public libraries and a bare sort."""
+    from rich.console import Console
+
+    from osnb import repro
+    from osnb.bench import metrics
+
+    if memory:
+        found = metrics.memory(memory, kind="float64" if double else "float32")
+    else:
+        found = metrics.compare(rows or metrics.ROWS, repeats=repeats)
+    if file:
+        repro.write_json(file, found)
+    lines = metrics.show_memory(found) if memory else metrics.show(found)
+    Console(markup=False, highlight=False, soft_wrap=True).print(*lines, sep="\n")

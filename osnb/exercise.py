@@ -2,7 +2,8 @@
 
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,35 @@ def sides(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ranking(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Arguments of `metrics.aurc`: scores (N,) and correct (N,) bool."""
-    known, correct, _ = scores(rng)
-    return known, correct
+    """Arguments of `metrics.aurc`: scores (N,) and correct (N,) bool, right and wrong ones tied.
+
+    About every second draw is rounded to whole numbers, so that a tie holds several samples.
+    """
+    known, correct, unknown = scores(rng)
+    order = rng.permutation(len(known) + len(unknown))
+    right = np.append(correct, np.zeros(len(unknown), bool))
+    return np.append(known, unknown).round(rng.choice([0, 3]))[order], right[order]
+
+
+def at_rate(rng: np.random.Generator) -> dict[str, Any]:
+    """Arguments of `metrics.ccr_at_fpr` by name: those of `scores`, and fpr in (0, 1].
+
+    About every second rate is one that a threshold can meet exactly.
+    """
+    known, correct, unknown = scores(rng)
+    met = rng.integers(1, len(unknown), endpoint=True) / len(unknown)
+    fpr = float(rng.choice([met, rng.uniform(0.01, 1)]))
+    return {"known": known, "correct": correct, "unknown": unknown, "fpr": fpr}
+
+
+def resamples(rng: np.random.Generator) -> tuple[np.ndarray]:
+    """Arguments of `metrics.interval`: values (1 + R,) of the sample and of its resamples.
+
+    The sample's own value lies apart, so that it shows where it is counted as a resample.
+    """
+    values = rng.normal(0, 1, rng.integers(5, 40)).round(3)
+    values[0] = rng.choice([-5, 5])
+    return (values,)
 
 
 def logits(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -43,6 +70,7 @@ def check(
     theirs: Callable,
     *,
     inputs: Maker,
+    conventions: Sequence[str] = (),
     cases: int = 50,
     seed: int = 0,
     rtol: float = 1e-6,
@@ -51,30 +79,45 @@ def check(
 
     One line says: right; wrong, and where the values differ first; raised, and which error; or
     not written yet (`mine` gives None or Ellipsis, or raises NotImplementedError). A second
-    line shows the input that it went wrong on.
+    line shows the call that went wrong, a third the convention that `mine` follows instead.
 
     Args:
         mine: the reader's function.
         theirs: the package's function.
         inputs: makes one case from a generator: a tuple of arguments or a dict of keyword
-            arguments; `scores`, `sides`, `ranking`, `logits`, or the notebook's own.
+            arguments; `scores`, `sides`, `ranking`, `at_rate`, `resamples`, `logits`, or the
+            notebook's own.
+        conventions: values of `theirs`' argument convention that a reader may have followed.
         cases: number of random inputs.
         seed: of the inputs; the same seed gives the same inputs.
         rtol: relative tolerance; the absolute one is a thousandth of it. NaN equals NaN.
     """
     rng = np.random.default_rng(seed)
-    for case in range(1, cases + 1):
-        try:
-            given = inputs(rng)
-            wanted = _call(theirs, given)
-        except Exception as error:
-            return print(f"cannot be checked: {_named(error)}")
-        verdict = _verdict(mine, given, wanted, rtol)
-        if verdict == "not written yet":
-            return print(verdict)
-        if verdict:
-            return print(f"{verdict}\n  on input {case} of {cases}: {_short(given)}")
-    return print(f"right: the same on {cases} random inputs")
+    try:
+        given = [inputs(rng) for _ in range(cases)]
+        wanted = _values(theirs, given)
+        others = {c: _values(partial(theirs, convention=c), given) for c in conventions}
+    except Exception as error:
+        return print(f"cannot be checked: {_named(error)}")
+    case, verdict = _first(mine, given, wanted, rtol)
+    if verdict in {"", "not written yet"}:
+        return print(verdict or f"right: the same on {cases} random inputs")
+    call = f"{getattr(mine, '__name__', 'yours')}({_short(given[case - 1])})"
+    print(f"{verdict}\n  on input {case} of {cases}: {call}")
+    for name, values in others.items():
+        if not _first(mine, given, values, rtol)[1]:
+            print(f"  on all {cases} inputs yours gives what convention={name!r} gives")
+    return None
+
+
+def _values(function: Callable, given: list) -> list:
+    return [_call(function, case) for case in given]
+
+
+def _first(mine: Callable, given: list, wanted: list, rtol: float) -> tuple[int, str]:
+    """The first input, counted from 1, on which `mine` is wrong, and its verdict; 0 and ""."""
+    verdicts = (_verdict(mine, *pair, rtol) for pair in zip(given, wanted, strict=True))
+    return next(((i, text) for i, text in enumerate(verdicts, start=1) if text), (0, ""))
 
 
 def _call(function: Callable, given: tuple | dict) -> Any:

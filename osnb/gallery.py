@@ -47,16 +47,22 @@ def rows(root: Path) -> pd.DataFrame:
 
 
 def findings(root: Path) -> pd.DataFrame:
-    """What the paper found, decided on both sizes: the number, then yes or no."""
+    """What the paper found, decided on both sizes: a row per finding, protocols in one cell."""
     sizes = {"mini": "miniature", "tiny": "photographs at 32 px"}
-    parts = []
+    columns = []
     for size, name in sizes.items():
-        table = pd.read_csv(root / RESULTS / size / "findings.csv").fillna({"number": "-"})
-        numbers = table["number"].map(lambda n: n if n == "-" else f"{n:+.3f}")
-        table[name] = numbers + " " + table["holds"]
-        parts.append(table.set_index(["finding", "what", "protocol"])[name])
-    both = pd.concat(parts, axis=1).fillna("not run").reset_index()
-    return both.sort_values(["finding", "protocol"]).rename(columns={"what": "number"})
+        table = pd.read_csv(root / RESULTS / size / "findings.csv")
+        table["cell"] = [_answer(row) for row in table.itertuples()]
+        columns.append(table.groupby("finding", sort=False)["cell"].agg("; ".join).rename(name))
+    return pd.concat(columns, axis=1).fillna("not run").reset_index()
+
+
+def _answer(row: tuple) -> str:
+    """P1 yes +0.123; a question mark where the interval includes 0."""
+    if row.holds == "undecided":
+        return f"{row.protocol.upper()} undecided"
+    unsure = "?" if row.low <= 0 <= row.high else ""
+    return f"{row.protocol.upper()} {row.holds}{unsure} {row.number:+.2f}"
 
 
 def markdown(table: pd.DataFrame) -> str:

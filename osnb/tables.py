@@ -20,6 +20,8 @@ from osnb.labels import ROLES, roles
 
 COLUMNS = ("sample", "source", "role", "group", "class", "label", "pred")
 KEY = b"osnb"
+UNCERTAIN = ("low", "high", "over", "sd_seeds", "seeds")
+UNITS = {"class": "classes", "sample": "samples"}
 
 
 def write(path: Path, scores: pd.DataFrame, metadata: Mapping[str, Any]) -> None:
@@ -166,24 +168,84 @@ def published(paper: str, table: str) -> pd.DataFrame:
 
 
 def compare(
-    theirs: pd.DataFrame, ours: pd.DataFrame, *, on: list[str], value: str, comparable: bool
+    theirs: pd.DataFrame,
+    ours: pd.DataFrame,
+    *,
+    on: list[str],
+    value: str,
+    comparable: bool,
+    tolerance: float,
 ) -> pd.DataFrame:
-    """Published numbers beside ours, one row each: paper, ours, difference, run.
+    """Published numbers beside ours, one row each.
 
     Args:
         theirs: columns `on` and `value`, as printed; NaN is a dash in the paper.
-        ours: columns `on`, `value` and `run`; a mean over seeds names them all in `run`.
+        ours: columns `on`, `value` and `run`; a mean over seeds names them all in `run`. Those
+            of `UNCERTAIN` that it has come along: low and high of a bootstrap interval, over
+            which unit, sd_seeds and seeds.
         on: columns that tell which numbers belong together.
         value: the column that both frames have.
         comparable: whether ours is the paper's experiment; if not, there is no difference.
+        tolerance: a difference up to this is within.
+
+    Returns:
+        `on`, paper, ours, those of `UNCERTAIN` that ours has, difference, within (yes, no, or
+        empty where there is no difference), run.
     """
+    uncertain = [name for name in UNCERTAIN if name in ours]
     both = theirs[[*on, value]].merge(
-        ours[[*on, value, "run"]], on=on, how="left", suffixes=("_paper", "_ours")
+        ours[[*on, value, *uncertain, "run"]], on=on, how="left", suffixes=("_paper", "_ours")
     )
     both = both.rename(columns={f"{value}_paper": "paper", f"{value}_ours": "ours"})
     both["difference"] = both["ours"] - both["paper"] if comparable else np.nan
+    size = both["difference"].abs()
+    both["within"] = np.where(size.isna(), "", np.where(size <= tolerance, "yes", "no"))
     both["run"] = both["run"].fillna("not run")
-    return both[[*on, "paper", "ours", "difference", "run"]]
+    return both[[*on, "paper", "ours", *uncertain, "difference", "within", "run"]]
+
+
+def shown(frame: pd.DataFrame, *, digits: int = 3) -> pd.DataFrame:
+    """A frame to be read: an interval in one column, whose head says what was resampled.
+
+    Columns low, high and over become "95 % over classes" (or samples), a bootstrap interval;
+    sd_seeds and seeds become "sd over seeds", a standard deviation. The two are never one.
+    Numbers are rounded; NaN, a dash in print or a number that is not there, is "-".
+    """
+    cells = {}
+    for name, column in frame.items():
+        if name == "low":
+            ends = zip(frame["low"], frame["high"], strict=True)
+            head = "95 % over " + " or ".join(
+                UNITS.get(u, u) for u in frame["over"].dropna().unique()
+            )
+            cells[head] = [_range(*pair, digits) for pair in ends]
+        elif name == "sd_seeds":
+            pairs = zip(column, frame["seeds"], strict=True)
+            cells["sd over seeds"] = [_spread(sd, seeds, digits) for sd, seeds in pairs]
+        elif name not in {"high", "over", "seeds"}:
+            cells[name] = [_cell(value, digits) for value in column]
+    return pd.DataFrame(cells)
+
+
+def latex(frame: pd.DataFrame, *, digits: int = 3) -> str:
+    """`shown` as a LaTeX tabular with booktabs rules."""
+    return shown(frame, digits=digits).to_latex(index=False, escape=True)
+
+
+def _cell(value: Any, digits: int) -> str:
+    if isinstance(value, float):
+        return "-" if np.isnan(value) else f"{value:.{digits}f}"
+    return str(value)
+
+
+def _range(low: float, high: float, digits: int) -> str:
+    return "-" if np.isnan(low) else f"[{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def _spread(sd: float, seeds: float, digits: int) -> str:
+    if np.isnan(sd):
+        return "one seed" if seeds == 1 else "-"
+    return f"{sd:.{digits}f} ({seeds:.0f})"
 
 
 def mean_and_spread(

@@ -1,6 +1,7 @@
-"""The self-checks say one of five things and raise nothing."""
+"""The self-checks say one of five things, hint at the rule followed, and raise nothing."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -24,6 +25,8 @@ def unwritten(*arguments):
         (metrics.oscr, exercise.scores),
         (metrics.auroc, exercise.sides),
         (metrics.aurc, exercise.ranking),
+        (metrics.ccr_at_fpr, exercise.at_rate),
+        (metrics.interval, exercise.resamples),
         (lambda z, labels: {"loss": z.sum(1) * (labels >= 0)}, exercise.logits),
     ],
 )
@@ -45,14 +48,14 @@ def test_a_wrong_value_is_shown_with_its_place_and_its_input(capsys):
     )
     assert lines == [
         "wrong: at [1, 0] yours is -1; needed 2",
-        "  on input 1 of 50: [[0, 1], [2, 3]]",
+        "  on input 1 of 50: <lambda>([[0, 1], [2, 3]])",
     ]
 
 
 def test_the_first_input_that_differs_is_the_one_shown(capsys):
     counter = iter(range(1, 99))
     lines = verdict(capsys, lambda n: n + (n > 3), lambda n: n, lambda rng: {"n": next(counter)})
-    assert lines == ["wrong: yours is 5; needed 4", "  on input 4 of 50: n=4"]
+    assert lines == ["wrong: yours is 5; needed 4", "  on input 4 of 50: <lambda>(n=4)"]
 
 
 def test_strict_acceptance_is_found_on_tied_scores_alone(capsys):
@@ -61,6 +64,75 @@ def test_strict_acceptance_is_found_on_tied_scores_alone(capsys):
 
     lines = verdict(capsys, auroc_without_ties, metrics.auroc, exercise.sides)
     assert lines[0].startswith("wrong: yours is 0.")
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs", "convention"),
+    [
+        (metrics.oscr, exercise.scores, "bisgin"),
+        (metrics.auroc, exercise.sides, "kim"),
+        (metrics.aurc, exercise.ranking, "kim"),
+        (metrics.ccr_at_fpr, exercise.at_rate, "palechor"),
+        (metrics.ccr_at_fpr, exercise.at_rate, "bisgin"),
+    ],
+)
+def test_who_follows_another_convention_is_told_its_name(capsys, function, inputs, convention):
+    mine = partial(function, convention=convention)
+    lines = verdict(capsys, mine, function, inputs, conventions=("exact", convention))
+    assert lines[0].startswith("wrong: ")
+    assert lines[1].startswith("  on input ")
+    assert ": yours(" in lines[1]  # a partial has no name
+    assert lines[2] == f"  on all 50 inputs yours gives what convention={convention!r} gives"
+
+
+def test_a_convention_that_does_not_exist_is_not_the_readers_fault(capsys):
+    lines = verdict(capsys, unwritten, metrics.auroc, exercise.sides, conventions=("palechor",))
+    assert lines == [
+        "cannot be checked: ValueError: convention is one of exact, kim; got 'palechor'"
+    ]
+
+
+def test_who_follows_a_convention_on_some_inputs_only_is_not(capsys):
+    def accepts_nothing_at_the_threshold(known, correct, unknown, fpr):
+        rates = (unknown[:, None] > unknown).mean(axis=0)
+        lowest = unknown[rates <= fpr].min()
+        return ((known > lowest) & correct).mean()
+
+    mine = accepts_nothing_at_the_threshold
+    lines = verdict(capsys, mine, metrics.ccr_at_fpr, exercise.at_rate, conventions=("bisgin",))
+    assert len(lines) == 2
+    assert "fpr=" in lines[1]
+
+
+@pytest.mark.parametrize(
+    "mine",
+    [
+        lambda v: (v[0], *np.percentile(v, [2.5, 97.5])),  # the sample among its resamples
+        lambda v: (v[0], *np.percentile(v[1:], [5, 95])),
+        lambda v: (v[0], v[1:].mean() - 1.96 * v[1:].std(), v[1:].mean() + 1.96 * v[1:].std()),
+        lambda v: (v[1:].mean(), *np.percentile(v[1:], [2.5, 97.5])),
+    ],
+)
+def test_each_usual_slip_in_an_interval_is_found_at_the_first_input(capsys, mine):
+    lines = verdict(capsys, mine, metrics.interval, exercise.resamples)
+    assert lines[0].startswith("wrong: value ")
+    assert lines[1].startswith("  on input 1 of 50: ")
+
+
+def test_a_ranking_ties_right_with_wrong_and_more_than_two():
+    rng = np.random.default_rng(0)
+    draws = [exercise.ranking(rng) for _ in range(50)]
+    ties = [right[score == level] for score, right in draws for level in np.unique(score)]
+    assert sum(tie.any() and not tie.all() for tie in ties) > 20
+    assert max(map(len, ties)) > 2
+
+
+def test_some_rates_are_met_by_a_threshold_and_some_by_none():
+    rng = np.random.default_rng(0)
+    draws = [exercise.at_rate(rng) for _ in range(50)]
+    met = [any(np.arange(1 + len(d["unknown"])) / len(d["unknown"]) == d["fpr"]) for d in draws]
+    assert 10 < sum(met) < 40
+    assert all(0 < draw["fpr"] <= 1 for draw in draws)
 
 
 def test_one_part_of_a_tuple_is_named(capsys):
@@ -101,7 +173,7 @@ def test_a_difference_below_the_tolerance_is_right(capsys):
 def test_an_error_is_named_and_not_raised(capsys):
     lines = verdict(capsys, lambda k, c, u: k[99])
     assert lines[0].startswith("raised IndexError: index 99 is out of bounds")
-    assert lines[1].startswith("  on input 1 of 50: [")
+    assert lines[1].startswith("  on input 1 of 50: <lambda>([")
 
 
 def test_a_reference_that_fails_is_not_the_readers_fault(capsys):

@@ -32,7 +32,8 @@ def one_run(protocol="p1", loss="softmax", seed=0, samples=40, digits=2):
     score = (1 / (1 + np.exp(-logit))).round(digits)
     return pd.DataFrame(
         {"protocol": protocol, "loss": loss, "seed": seed, "role": role, "label": label}
-        | {"pred": pred, "max_softmax": score}
+        | {"pred": pred, "max_softmax": score, "sample": [f"i{i:04}" for i in range(len(role))]}
+        | {"class": [f"{name}{i % 7}" for i, name in enumerate(role)]}
         | {"target": np.where((label >= 0) & (pred != label), score / 5, score)}
     )
 
@@ -69,7 +70,12 @@ COUNTS = pd.DataFrame(
 )
 KNOWN, UNKNOWN = np.array([0.9, 0.8, 0.7, 0.6, 0.3]), np.array([0.85, 0.5, 0.4, 0.2, 0.1])
 CORRECT = np.array([True, True, False, True, True])
-THRESHOLDS = np.sort(np.r_[KNOWN, UNKNOWN])[::-1]
+
+
+def rules(*names):
+    """The same scores under each convention of OSCR."""
+    names = names or ("exact", "palechor", "bisgin", "arpl")
+    return {c: metrics.oscr(KNOWN, CORRECT, UNKNOWN, convention=c) for c in names}
 
 
 def gradients():
@@ -105,11 +111,7 @@ FIGURES = {
     "figure_6": lambda: plots.oscr_by_loss(
         plots.oscr_points(many_runs(losses=FOUR), score="target"), log=True
     ),
-    "oscr": lambda: plots.oscr(*metrics.oscr(KNOWN, CORRECT, UNKNOWN), thresholds=THRESHOLDS),
-    "roc": lambda: plots.roc(*metrics.oscr(KNOWN, CORRECT | True, UNKNOWN)),
-    "risk_coverage": lambda: plots.risk_coverage(
-        *metrics.risk_coverage(KNOWN, CORRECT), thresholds=KNOWN
-    ),
+    "oscr": lambda: plots.oscr(rules()),
     "negative_gradient": lambda: plots.negative_gradient(gradients()),
     "contact_sheet": lambda: plots.contact_sheet(
         IMAGES, columns=4, rows=["Chihuahua", "airliner"], titles=[f"no. {i}" for i in range(8)]
@@ -207,7 +209,8 @@ def test_drawing_leaves_settings_and_pyplot_alone():
     script = (
         "import matplotlib as mpl; before = mpl.rcParams.copy()\n"
         "import sys, numpy as np; from osnb import plots\n"
-        "plots.oscr(np.array([0., 1]), np.array([0., 1]))._repr_png_()\n"
+        "line = np.array([0., 1]), np.array([0., 1])\n"
+        "plots.oscr({'a': line, 'b': line})._repr_png_()\n"
         "assert not {'matplotlib.pyplot', 'torch', 'seaborn'} & set(sys.modules)\n"
         "assert dict.items(before) == dict.items(mpl.rcParams)\n"
     )
@@ -233,11 +236,15 @@ def test_every_point_is_the_metrics_ccr_at_that_fpr():
     points = plots.oscr_points(table, score="target")
     runs = dict(list(table.groupby(["protocol", "loss", "seed"])))
     for row in points[points["fpr"] > 0].itertuples():
-        run = runs[row.protocol, row.loss, row.seed]
-        known, other = run[run["role"] == "known"], run[run["role"] == row.role]
-        correct = (known["pred"] == known["label"]).to_numpy()
-        columns = known["target"].to_numpy(), correct, other["target"].to_numpy()
-        assert row.ccr == metrics.ccr_at_fpr(*columns, fpr=row.fpr)
+        ccr = []
+        for seed in range(row.seeds):
+            run = runs[row.protocol, row.loss, seed]
+            known, other = run[run["role"] == "known"], run[run["role"] == row.role]
+            correct = (known["pred"] == known["label"]).to_numpy()
+            columns = known["target"].to_numpy(), correct, other["target"].to_numpy()
+            ccr.append(metrics.ccr_at_fpr(*columns, fpr=row.fpr))
+        assert row.ccr == pytest.approx(np.mean(ccr))
+        assert row.seeds < 2 or row.sd_seeds == pytest.approx(np.std(ccr, ddof=1))
 
 
 def test_points_go_from_no_false_positive_to_the_closed_set_accuracy():
@@ -264,40 +271,65 @@ def test_paper_sized_runs_give_a_csv_below_300_kb():
 
 @pytest.mark.parametrize("draw", [plots.oscr_curves, plots.oscr_by_loss])
 @pytest.mark.parametrize("log", [True, False])
-def test_lines_are_the_points_mean_over_the_seeds(draw, log):
+def test_lines_and_bands_are_those_of_the_points(draw, log):
     points = plots.oscr_points(many_runs(seeds=3, protocols=("p1", "p2")), score="target")
     figure = draw(points, log=log)
     corner = points.query("role == 'negative' and protocol == 'p1' and loss == 'softmax'")
-    mean = corner[corner["fpr"] >= 1 / 100 * log].groupby("fpr")["ccr"].mean()
-    line = figure.axes[0].lines[0]
-    np.testing.assert_array_equal(line.get_xdata(), mean.index)
-    np.testing.assert_allclose(line.get_ydata(), mean)
+    corner = corner[corner["fpr"] >= 1 / 100 * log]
+    line, band = figure.axes[0].lines[0], figure.axes[0].collections[0].get_paths()[0].vertices
+    np.testing.assert_array_equal(line.get_xydata(), corner[["fpr", "ccr"]])
+    at = corner["fpr"].iloc[len(corner) // 2]
+    ends = corner.loc[corner["fpr"] == at, ["low", "high"]].to_numpy()[0]
+    assert sorted(set(band[band[:, 0] == at, 1])) == list(ends)
     assert figure.axes[0].get_xscale() == ("log" if log else "linear")
     drawn = [len(ax.lines) for ax in figure.axes]
     assert drawn == ([3] * 4 if draw is plots.oscr_curves else [2] * 6)
 
 
-def test_the_band_reaches_from_the_lowest_seed_to_the_highest():
-    points = plots.oscr_points(many_runs(seeds=3, protocols=("p1",)), score="target")
-    axes = plots.oscr_curves(points, log=False).axes[0]
-    corner = points.query("role == 'negative' and protocol == 'p1' and loss == 'softmax'")
-    vertices = axes.collections[0].get_paths()[0].vertices
-    assert vertices[:, 1].max() == corner["ccr"].max()
-    at_half = corner[corner["fpr"] == 0.5]["ccr"]
-    assert sorted(set(vertices[vertices[:, 0] == 0.5, 1])) == [at_half.min(), at_half.max()]
+def test_a_point_is_the_mean_of_the_seeds_and_its_interval_that_of_the_means_resamples():
+    table = many_runs(seeds=3, protocols=("p1",))
+    points = plots.oscr_points(table, score="target", unit="sample", resamples=50)
+    row = points.query("role == 'unknown' and loss == 'entropic' and fpr > 0.5").iloc[0]
+    runs = table.query("loss == 'entropic'").sort_values(["seed", "sample"])
+    known, other = (runs[runs["role"] == role] for role in ("known", "unknown"))
+    weights = [
+        metrics.bootstrap_weights(part["sample"].unique(), seed=[0, 0, role], resamples=50)
+        for part, role in ((known, 0), (other, 2))
+    ]
+    means = np.zeros(51)
+    for seed in range(3):
+        k, u = (part[part["seed"] == seed] for part in (known, other))
+        correct = (k["pred"] == k["label"]).to_numpy()
+        for i in range(51):
+            copies = zip((k["target"], correct, u["target"]), [*weights[:1], *weights], strict=True)
+            columns = (np.repeat(column, w[i]) for column, w in copies)
+            means[i] += metrics.ccr_at_fpr(*columns, fpr=row["fpr"]) / 3
+    assert row["ccr"] == pytest.approx(means[0])
+    assert [row["low"], row["high"]] == pytest.approx(list(np.percentile(means[1:], [2.5, 97.5])))
+    assert row["seeds"] == 3
+    assert row["sd_seeds"] > 0
 
 
-def test_one_seed_has_no_band_and_says_so():
-    figure = plots.oscr_curves(plots.oscr_points(one_run(), score="target"), log=False)
-    assert not any(ax.collections for ax in figure.axes)
-    assert figure.get_supxlabel() == "one seed"
+def test_one_seed_has_an_interval_and_no_standard_deviation_and_says_so():
+    points = plots.oscr_points(one_run(), score="target")
+    assert points["sd_seeds"].isna().all()
+    assert (points["low"] < points["high"]).any()
+    figure = plots.oscr_curves(points, log=False)
+    note = figure.get_supxlabel()
+    assert note == "line: one seed; band: 95 % bootstrap interval over test classes"
+
+
+def test_runs_of_other_samples_are_refused():
+    runs = pd.concat([one_run(), one_run(loss="entropic").iloc[1:]])
+    with pytest.raises(ValueError, match="need the same known samples"):
+        plots.oscr_points(runs, score="target")
 
 
 def test_unequal_seeds_are_told_and_every_loss_reaches_the_legend():
     runs = [one_run("p1", "softmax", 0), one_run("p3", "entropic", 0), one_run("p3", "entropic", 1)]
     points = plots.oscr_points(pd.concat(runs), score="target")
     figure = plots.oscr_curves(points, log=False)
-    assert figure.get_supxlabel().startswith("mean of 1 to 2 seeds")
+    assert figure.get_supxlabel().startswith("line: mean of 1 to 2 seeds")
     assert [t.get_text() for t in figure.legends[0].get_texts()] == [
         "softmax (S)",
         "entropic (EOS)",
@@ -487,21 +519,21 @@ def test_a_superclass_outside_the_tree_is_refused():
 # Lessons
 
 
-def test_points_by_hand_are_marked_and_named_once():
-    axes = FIGURES["oscr"]().axes[0]
-    fpr, ccr = metrics.oscr(KNOWN, CORRECT, UNKNOWN)
-    np.testing.assert_array_equal(axes.lines[0].get_xydata(), np.c_[fpr, ccr])
-    names = {text.get_text(): text.xy for text in axes.texts}
-    assert names["0.8, 0.7"] == (0.2, 0.4)  # the wrong one at 0.7 moves nothing
-    assert len(names) == 9
-    assert not plots.oscr(fpr, ccr).axes[0].texts
-    texts = FIGURES["risk_coverage"]().axes[0].texts  # no origin: a threshold for each point
-    assert [(t.get_text(), t.xy[0]) for t in texts][::4] == [("0.9", 0.2), ("0.3", 1.0)]
+def test_each_rule_is_drawn_over_the_first_with_its_area():
+    figure, curves = plots.oscr(rules()), rules()
+    for ax, name in zip(figure.axes, ("palechor", "bisgin", "arpl"), strict=True):
+        np.testing.assert_array_equal(ax.lines[0].get_xydata(), np.transpose(curves[name]))
+        np.testing.assert_array_equal(ax.lines[1].get_xydata(), np.transpose(curves["exact"]))
+        area = metrics.oscr_area(KNOWN, CORRECT, UNKNOWN, convention=name)
+        assert ax.get_title() == f"{name}, area {area:.3f}"
+        assert ax.collections[0].get_datalim(ax.transData).x0 == curves[name][0][0]
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts[1] == f"exact, area {metrics.oscr_area(KNOWN, CORRECT, UNKNOWN):.3f}"
 
 
-def test_too_few_thresholds_are_refused():
-    with pytest.raises(ValueError, match="each of 3 points; got 1"):
-        plots.roc(np.arange(3), np.arange(3), thresholds=[0.5])
+def test_one_rule_alone_is_refused():
+    with pytest.raises(ValueError, match="two curves; got exact"):
+        plots.oscr(rules("exact"))
 
 
 def test_gradients_are_drawn_beside_their_losses():

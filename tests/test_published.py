@@ -17,9 +17,54 @@ NAME = r"[A-Za-z][A-Za-z' .-]*"
 ROLE = "known|negative|unknown"
 RATE = r"[01]\.\d{3}"
 DASH = "|"  # or an empty cell, where the paper prints none
+COUNT = r"[1-9]\d*"
+PERCENT = r"\d\d\.\d"
+GAIN = r"[+-]\d+\.\d"
+POINTS = r"\d{1,3}\.\d\d"  # percent, or AURC times 1000
+CITATION = r"[A-Z][A-Za-z]+ (et al\.|& [A-Z][a-z]+), 20\d\d[ab]?|this paper"
+STANDARD = r"MNIST|SVHN|CIFAR10|CIFAR\+10|CIFAR\+50|TinyImageNet"
+SSB = "CUB|SCars|FGVC-Aircraft|ImageNet"
+FLAG = "0|1"
+
+PLACE = r"(Tables?|Figure|Sec\.|App\.) [A-Z0-9][0-9A-Za-z.]*(, (App\. )?[A-Z0-9.]+)*"
+
+CLAIMS = {
+    "id": "(palechor|vaze|kim)(-[a-z0-9.]+)+",
+    "section": f"Abstract|{PLACE}",
+    "stated": "abstract|text|table|law",
+    "claim": r"[A-Z].*\.",
+    "predicate": "[a-z][a-z0-9_]*",
+    "scope": r"[a-z0-9,+-]+( [a-z0-9,+-]+)*",
+    "runs": "published|12_palechor_train|21_vaze_train|31_kim_train",
+}
+KIM_COUNTS = {
+    "benchmark": "CIFAR|ImageNet",
+    "role": "in-distribution|external|near-ood|far-ood",
+    "dataset": r"[A-Z][A-Za-z0-9 -]+",
+    "train": COUNT + DASH,
+    "validation": COUNT + DASH,
+    "test": COUNT + DASH,
+}
+KIM_RESULTS = {
+    "method": "Baseline|CRL|EDL|MCdropout|Ensemble|Augmix|ODIN|OE|OpenMax",
+    "task": "classification|(unknown|misclassification|near_ood|far_ood)_detection",
+    "dataset": r"[A-Z][A-Za-z0-9 -]+( \(all\))?",
+    "metric": "ACC|AURC_x1000|FPR_95TPR|AUROC",
+    "better": "up|down",
+    "mean": POINTS,
+    "std": POINTS + DASH,
+    "n_runs": "1|5",
+    "printed_emphasis": "best|best_without_OE" + DASH,
+}
 
 # paper/table: how many rows, and what each cell of a column may read.
 TABLES = {
+    "kim2021/claims": (20, CLAIMS),
+    "kim2021/readme": (13, KIM_COUNTS),  # the authors' README at eff1710, under Table 2's names
+    "kim2021/table2": (13, KIM_COUNTS),
+    "kim2021/table5": (117, KIM_RESULTS),
+    "kim2021/table6": (99, KIM_RESULTS),
+    "palechor2023/claims": (23, CLAIMS),
     "palechor2023/classes": (
         877,
         {
@@ -57,6 +102,121 @@ TABLES = {
             "ccr_at_1": RATE + DASH,
         },
     ),
+    "vaze2022/claims": (24, CLAIMS),
+    "vaze2022/correlations": (
+        7,
+        {
+            "name": "[a-z0-9-]+",
+            "where": r"Figure \d[ab]?|Table 5 and Figure 4",
+            "section": r"Sec\. 3\.[12]|App\. (C|F\.1)",
+            "setting": r"[A-Za-z].*",
+            "open_split": "Easy|Hard" + DASH,
+            "pearson_rho": r"0\.\d\d|1\.00",
+        },
+    ),
+    "vaze2022/table1": (
+        48,
+        {
+            "method": r"[A-Z(][A-Za-z()+ ]+",
+            "citation": CITATION + DASH,
+            "source": "cited|this paper",
+            "dataset": STANDARD,
+            "auroc_pct": PERCENT,
+            "printed_delta": GAIN + DASH,
+        },
+    ),
+    "vaze2022/table2": (
+        16,
+        {
+            "dataset": "CUB|Stanford Cars|FGVC-Aircraft|ImageNet",
+            "split": "Known|Easy|Medium|Hard",
+            "n_classes": COUNT + DASH,
+            "n_test_images": COUNT + DASH,
+        },
+    ),
+    "vaze2022/table3": (
+        40,
+        {
+            "method": r"ARPL\+|MLS",
+            "dataset": SSB,
+            "open_split": "Easy|Hard" + DASH,
+            "metric": "accuracy|auroc|oscr",
+            "value_pct": PERCENT,
+        },
+    ),
+    "vaze2022/table4": (
+        40,
+        {
+            "method": r"MSP|OSRCI|ARPL|ARPL \+ CS",
+            "dataset": STANDARD,
+            "metric": "(accuracy|auroc)_std",
+            "value_pct": r"\d\.\d\d",
+        },
+    ),
+    "vaze2022/table5": (
+        9,
+        {
+            "row": "[1-9]",
+            "epochs": "100|200|600",
+            "scheduler": r"Step|Cosine \([02]\)",
+            "augmentation": "RandCrop|CutOut|RandAug",
+            "logit_eval": FLAG,
+            "warmup": FLAG,
+            "label_smoothing": FLAG,
+            "ensemble": FLAG,
+            "accuracy_pct": PERCENT,
+            "auroc_pct": PERCENT,
+            "oscr_pct": PERCENT,
+        },
+    ),
+    "vaze2022/table6": (
+        114,
+        {
+            "method": r"[A-Z(][A-Za-z0-9()+ -]+",
+            "citation": CITATION + DASH,
+            "backbone": "VGG32|DHRNet|WRN-28-10|WRN-40-4|CPGM-AAE",
+            "dataset": STANDARD,
+            "auroc_pct": PERCENT + DASH,
+            "printed_delta": GAIN + DASH,
+        },
+    ),
+    "vaze2022/table7": (
+        15,
+        {
+            "in_distribution": "CIFAR100",
+            "ood": "Gaussian Noise|SVHN|CIFAR10",
+            "method": r"Outlier Exposure|OpenHybrid|ARPL\+CS|MLS( \(Lim et al\., 2019\))?",
+            "auroc_pct": PERCENT + DASH,
+        },
+    ),
+    "vaze2022/table8": (
+        12,
+        {
+            "method": r"MSP|ODIN|Energy Score|Mahalanobis|VOS|MLS \(Ours\)",
+            "citation": CITATION,
+            "in_distribution": "CIFAR10|CIFAR100",
+            "mean_auroc_pct": PERCENT + DASH,
+        },
+    ),
+    "vaze2022/table9": (
+        18,
+        {
+            "method": r"ARPL\+|MLS",
+            "dataset": SSB,
+            "open_split": "Easy|Medium|Hard",
+            "ap_pct": PERCENT + DASH,
+        },
+    ),
+    "vaze2022/text_claims": (
+        11,
+        {
+            "name": "[a-z0-9_]+",
+            "where": r"(Sec|App)\. [A-Z0-9.]+",
+            "claim": "[A-Za-z].*",
+            "value": r"[\d.]+|\d-\d",
+            "unit": "points|pct|hours|days",
+        },
+    ),
 }
 
 
@@ -81,15 +241,16 @@ def test_every_cell_reads_as_its_column_does(table):
             assert re.fullmatch(pattern, row[column] or ""), (table, number, column, row[column])
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_files_are_plain_text_without_stray_characters(file):
     text = file.read_bytes().decode("utf8")
     assert text.endswith("\n")
-    assert "\r" not in text
-    assert not re.search(r"[\t ]+(,|\n)|,[\t ]|\n\n|\ufeff", text)
+    assert not re.search(r"[\r\t\ufeff]|\n\n|  ", text)
+    cells = [cell for row in csv.reader(text.splitlines()) for cell in row]
+    assert all(cell == cell.strip() for cell in cells)
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
 def test_no_row_is_there_twice(file):
     rows = file.read_text().splitlines()
     assert len(rows) == len(set(rows))
@@ -128,3 +289,37 @@ def test_names_in_the_class_lists_are_the_first_lemmas():
     for row in read("palechor2023/classes")[1]:
         assert row["name"] == hierarchy.name(row["wnid"])
         assert row["superclass_name"] == hierarchy.name(row["superclass_wnid"])
+
+
+def test_no_oscr_of_table_3_is_above_its_accuracy_or_its_auroc():
+    values = {
+        (row["method"], row["dataset"], row["open_split"], row["metric"]): float(row["value_pct"])
+        for row in read("vaze2022/table3")[1]
+    }
+    oscr = {key: value for key, value in values.items() if key[3] == "oscr"}
+    assert len(oscr) == 16
+    for (method, dataset, split, _), value in oscr.items():
+        assert value <= values[method, dataset, "", "accuracy"]
+        assert value <= values[method, dataset, split, "auroc"]
+
+
+@pytest.mark.parametrize("table", ["kim2021/table5", "kim2021/table6"])
+def test_each_method_of_the_unified_benchmark_has_the_same_columns(table):
+    columns = {}
+    for row in read(table)[1]:
+        columns.setdefault(row["method"], []).append((row["task"], row["dataset"], row["metric"]))
+        assert (row["n_runs"] == "1") == (row["method"] == "Ensemble") == (not row["std"])
+    assert len(columns) == 9
+    assert all(each == columns["Baseline"] for each in columns.values())
+
+
+def test_the_readme_of_the_unified_benchmark_has_the_rows_of_table_2():
+    readme, table = (read(f"kim2021/{name}")[1] for name in ("readme", "table2"))
+    assert [row["dataset"] for row in readme] == [row["dataset"] for row in table]
+
+
+@pytest.mark.parametrize("paper", ["palechor2023", "vaze2022", "kim2021"])
+def test_each_claim_has_a_name_of_its_own_paper(paper):
+    names = [row["id"] for row in read(f"{paper}/claims")[1]]
+    assert len(set(names)) == len(names)
+    assert all(name.startswith(f"{re.sub('[0-9]', '', paper)}-") for name in names)

@@ -1,15 +1,23 @@
 """Files are written whole, hashes see what counts, and a run is opened under its own name."""
 
+import ast
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from osnb import repro
+from osnb.repro import reach
+
+TRAININGS = sorted((repro.root() / "notebooks").glob("*_train.ipynb"))
+TRAINING = repro.root() / "notebooks" / "12_palechor_train.ipynb"
+SPLITS = ("train", "test")
 
 
 def test_the_root_is_found_from_any_folder(tmp_path, monkeypatch):
@@ -120,9 +128,9 @@ def test_a_file_hash_is_that_of_sha256sum(tmp_path):
 
 
 def test_rooms_are_followed_through():
-    assert repro.rooms("from osnb import tables") == [
-        *("osnb", "osnb.labels", "osnb.repro", "osnb.tables")
-    ]
+    rooms = repro.rooms("from osnb import tables")
+    assert {"osnb", "osnb.labels", "osnb.repro", "osnb.repro.files", "osnb.tables"} <= set(rooms)
+    assert rooms == sorted(rooms)
     assert "osnb.datasets.images" in repro.rooms("import osnb.datasets")
     assert repro.rooms("import numpy\nfrom pathlib import Path") == []
 
@@ -155,35 +163,406 @@ def test_the_code_hash_sees_code_and_neither_comments_nor_defaults(code_hash):
     assert code_hash("x = 1", "x = 1", run="a", rate=0.1) != before
 
 
-def test_the_code_hash_sees_the_code_of_rooms_and_not_their_docstrings(
-    code_hash, tmp_path, monkeypatch
+# The code that is hashed: packages of a few lines, in which MARK is 1 and then 2.
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """An empty folder osnb that `repro` takes for the package."""
+    folder = tmp_path / "osnb"
+    folder.mkdir()
+    monkeypatch.setattr(repro, "PACKAGE", folder)
+    return folder
+
+
+@pytest.fixture
+def changes(package, code_hash):
+    """Whether the hash changes as MARK does, from the first of two texts to the second."""
+
+    def changed(cell, files, marks=("1", "2")):
+        hashes = set()
+        for mark in marks:
+            for name, text in files.items():
+                path = package / name
+                path.parent.mkdir(exist_ok=True)
+                (path.parent / "__init__.py").touch()
+                path.write_text(text.replace("MARK", mark))
+            hashes.add(code_hash(cell.replace("MARK", mark), run="a"))
+        return len(hashes) == 2
+
+    return changed
+
+
+CALL = "from osnb import room\nroom.f()"  # the cell, where there is no other
+WRAPPED = """
+from functools import wraps
+def wrapped(function):
+    @wraps(function)
+    def inner(): return function() + MARK
+    return inner
+"""
+ADDING = "ALL = {}\ndef add(x):\n    ALL[x.__name__] = x\n    return x\n"
+
+REACHED = {  # what changes: the cell, the package, MARK's two texts if they are not 1 and 2
+    "the function": (CALL, {"room.py": "def f(): return MARK"}),
+    "a function that it calls": (CALL, {"room.py": "def f(): return g()\ndef g(): return MARK"}),
+    "a function of another room": (
+        CALL,
+        {
+            "room.py": "from osnb import other\ndef f(): return other.g()",
+            "other.py": "def g(): return MARK",
+        },
+    ),
+    "a function under another name": (
+        CALL,
+        {
+            "room.py": "from osnb.other import g as h\ndef f(): return h()",
+            "other.py": "def g(): return MARK",
+        },
+    ),
+    "a function behind a re-export": (
+        CALL,
+        {
+            "room/__init__.py": "from osnb.room.home import f",
+            "room/home.py": "def f(): return MARK",
+        },
+    ),
+    "which function is re-exported": (
+        "from osnb import room\nroom.f(), room.f1(), room.f2()",
+        {
+            "room/__init__.py": "from osnb.room.home import f1, f2, fMARK as f",
+            "room/home.py": "def f1(): return 1\ndef f2(): return 2",
+        },
+    ),
+    "a function of a file in a room": (
+        "from osnb import room\nroom.home.f()",
+        {"room/__init__.py": "import osnb.room.home", "room/home.py": "def f(): return MARK"},
+    ),
+    "a function of a renamed room": (
+        "import osnb.room as r\nr.f()",
+        {"room.py": "def f(): return MARK"},
+    ),
+    "a function by its full name": (
+        "import osnb.room\nosnb.room.f()",
+        {"room.py": "def f(): return MARK"},
+    ),
+    "a constant": (CALL, {"room.py": "A = MARK\ndef f(): return A"}),
+    "a constant with a type": (CALL, {"room.py": "A: int = MARK\ndef f(): return A"}),
+    "one of two constants": (CALL, {"room.py": "A, B = 0, MARK\ndef f(): return A"}),
+    "what is added under another name": (
+        CALL,
+        {"room.py": "A = []\nB = A\nB += [MARK]\ndef f(): return A"},
+    ),
+    "the second of two definitions": (
+        CALL,
+        {"room.py": "def f(): return 0\ndef f(): return MARK"},
+    ),
+    "an entry of a dictionary": (
+        "from osnb import room\nroom.ALL['g']()",
+        {"room.py": "def g(): return 0\nALL = {'g': g, 'MARK': g}"},
+    ),
+    "a function in a dictionary": (
+        "from osnb import room\nroom.ALL['g']()",
+        {"room.py": "def g(): return MARK\nALL = dict(g=g)"},
+    ),
+    "a function that is put in a dictionary": (
+        CALL,
+        {"room.py": "def g(): return MARK\nALL = {}\nALL['g'] = g\ndef f(): return ALL['g']()"},
+    ),
+    "a method": (
+        "from osnb.room import Box\nBox().open()",
+        {"room.py": "class Box:\n    def open(self): return MARK"},
+    ),
+    "an inherited method": (
+        "from osnb.room import Box\nBox().open()",
+        {"room.py": "class Case:\n    def open(self): return MARK\nclass Box(Case): pass"},
+    ),
+    "a function that is imported late": (
+        CALL,
+        {
+            "room.py": "def f():\n    from osnb.late import g\n    return g()",
+            "late.py": "def g(): return MARK",
+        },
+    ),
+    "a room that another function imports": (
+        CALL,
+        {
+            "room.py": "def load():\n    global late\n    from osnb import late\n"
+            "def f():\n    load()\n    return late.g()",
+            "late.py": "def g(): return MARK",
+        },
+    ),
+    "a decorator": (CALL, {"room.py": f"{WRAPPED}\n@wrapped\ndef f(): return 0"}),
+    "what a default calls": (CALL, {"room.py": "def g(): return MARK\ndef f(x=g()): return x"}),
+    "a definition under if": (
+        CALL,
+        {"room.py": "import sys\nif sys.path:\n    def f(): return MARK"},
+    ),
+    "the condition of a definition": (
+        CALL,
+        {"room.py": "if MARK > 1:\n    A = 1\nelse:\n    A = 2\ndef f(): return A"},
+    ),
+    "a definition under try": (
+        CALL,
+        {"room.py": "try:\n    import x\nexcept ImportError:\n    A = MARK\ndef f(): return A"},
+    ),
+    "a name from outside": (
+        CALL,
+        {"room.py": "from MARK import choice\ndef f(): return choice('ab')"},
+        ("random", "secrets"),
+    ),
+    "a definition that hides a builtin": (
+        CALL,
+        {"room.py": "MARK\ndef f(): return sum([1])"},
+        ("", "def sum(x): return 0"),
+    ),
+    "an entry that a function makes": (
+        "from osnb import room\nroom.ALL['g']()",
+        {"room.py": f"{ADDING}\ndef g(): return MARK\nadd(g)"},
+    ),
+    "what a function adds to": (
+        CALL,
+        {"room.py": "A = MARK\ndef f():\n    global A\n    A += 1\n    return 0"},
+    ),
+    "a docstring that is read": (
+        CALL,
+        {"room.py": 'def f(): return g.__doc__\ndef g():\n    """MARK"""'},
+    ),
+    # what cannot be told is reached as a whole
+    "a room that is passed on": (
+        "from osnb import room\nprint(room)",
+        {"room.py": "def f(): return MARK"},
+    ),
+    "a room whose names are text": (
+        "from osnb import room\ngetattr(room, 'f')()",
+        {
+            "room/__init__.py": "from osnb.room.home import f",
+            "room/home.py": "def f(): return MARK",
+        },
+    ),
+    "a room that is another name's value": (
+        "from osnb import room\nr = room\nr.f()",
+        {"room.py": "def f(): return MARK"},
+    ),
+    "a room that makes its names": (
+        CALL,
+        {"room.py": "def __getattr__(name): return g\ndef g(): return MARK"},
+    ),
+    "another room in a room that is passed on": (
+        "from osnb import room\ngetattr(getattr(room, 'other'), 'g')()",
+        {"room.py": "from osnb import other", "other.py": "def g(): return MARK"},
+    ),
+    # what an import does
+    "a call": ("from osnb import room", {"room.py": "print(MARK)"}),
+    "what a call calls": (
+        "from osnb import room",
+        {"room.py": "def start(): print(MARK)\nstart()"},
+    ),
+    "a loop": ("from osnb import room", {"room.py": "for i in range(MARK):\n    print(i)"}),
+    "an assertion": ("from osnb import room", {"room.py": "assert MARK"}),
+    "a removal": ("from osnb import room", {"room.py": "a1 = a2 = 0\ndel aMARK"}),
+    "an attribute": (
+        "from osnb import room",
+        {"room.py": "from osnb import other\nother.A = MARK", "other.py": "A = 0"},
+    ),
+    "an import of what is imported": (
+        "from osnb import room",
+        {"room.py": "from osnb import other", "other.py": "print(MARK)"},
+    ),
+    "an import of the room above": (
+        "from osnb.room.home import f",
+        {"room/__init__.py": "print(MARK)", "room/home.py": "def f(): return 0"},
+    ),
+    "an import of the package": (
+        "from osnb import room",
+        {"room.py": "", "__init__.py": "print(MARK)"},
+    ),
+}
+PASSED_BY = {
+    "another function": (CALL, {"room.py": "def f(): return 0\ndef g(): return MARK"}),
+    "a new function": (
+        CALL,
+        {"room.py": "def f(): return 0\nMARK"},
+        ("", "def new(x=1): return x"),
+    ),
+    "a new function before it": (
+        CALL,
+        {"room.py": "MARK\ndef f(): return 0"},
+        ("", "from math import pi\nA = dict(x=1)\ndef new(): return A, pi"),
+    ),
+    "a new re-export": (
+        CALL,
+        {
+            "room/__init__.py": "from osnb.room.home import f MARK",
+            "room/home.py": "def f(): return 0\ndef g(): return 1",
+        },
+        ("", ", g"),
+    ),
+    "another constant, class and dictionary": (
+        CALL,
+        {
+            "room.py": "from typing import NamedTuple\nA = MARK\nALL = {'g': MARK}\n"
+            "class Pair(NamedTuple):\n    x: int = MARK\n"
+            "class Box(dict):\n    def open(self): return MARK\nBOX = Box(x=MARK)\n"
+            "def f(): return 0"
+        },
+    ),
+    "a name that is bound on the way": (
+        CALL,
+        {"room.py": "A = [g + MARK for g in (1, 2)]\ndef f():\n    g = 0\n    return g"},
+    ),
+    "another function that is decorated": (
+        CALL,
+        {
+            "room.py": WRAPPED.replace("MARK", "0") + "from functools import cache\n"
+            "@wrapped\ndef g(): return MARK\n@cache\ndef h(): return MARK\ndef f(): return 0"
+        },
+    ),
+    "a room that nobody imports": (CALL, {"room.py": "def f(): return 0", "x.py": "print(MARK)"}),
+    "a function of a room that is imported": (
+        "from osnb import room",
+        {"room.py": "def f(): return MARK"},
+    ),
+    "a docstring": (
+        CALL,
+        {"room.py": '"""MARK"""\ndef f():\n    """MARK"""\n    return 0\nA = 0\n"""MARK"""'},
+    ),
+    "a cell's docstring": ('def f():\n    """MARK"""', {"room.py": ""}),
+    "a comment": (CALL, {"room.py": "# MARK\ndef f():\n    return 0  # MARK"}),
+    "how a line is laid out": (
+        CALL,
+        {"room.py": "def f():\n    return MARK"},
+        ("{'a': (1 + 2), 'b': 0x10}", '{\n        "a": 1 + 2,\n        "b": 16,\n    }'),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REACHED.values(), ids=REACHED)
+def test_the_code_hash_changes_with_what_a_notebook_reaches(case, changes):
+    assert changes(*case)
+
+
+@pytest.mark.parametrize("case", PASSED_BY.values(), ids=PASSED_BY)
+def test_the_code_hash_stays_the_same_when_other_things_change(case, changes):
+    assert not changes(*case)
+
+
+def test_the_package_may_lie_anywhere(package, code_hash, tmp_path, monkeypatch):
+    (package / "room.py").write_text("def f(): return 0")
+    before = code_hash(CALL, run="a")
+    monkeypatch.setattr(repro, "PACKAGE", package.rename(tmp_path / "elsewhere"))
+    assert code_hash(CALL, run="a") == before
+    assert repro.reached(CALL) == ["osnb.room.f"]
+
+
+@pytest.mark.parametrize(
+    "cell", ["from osnb import hierarchy", "from osnb import room", "import osnb.hierarchy.tree"]
+)
+def test_the_code_hash_sees_name_and_content_of_the_data_that_a_room_reads(
+    cell, code_hash, package
 ):
-    package = tmp_path / "osnb"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    monkeypatch.setattr(repro, "PACKAGE", package)
+    (package / "hierarchy").mkdir()
+    (package / "hierarchy" / "__init__.py").touch()
+    (package / "hierarchy" / "tree.py").touch()
+    (package / "room.py").write_text("from osnb import hierarchy")
+    (package / "data").mkdir()
+    nouns, hashes = package / "data" / "nouns.tsv", []
+    for content in ("dog", "cat"):
+        nouns.write_text(content)
+        hashes.append(code_hash(cell, run="a"))
+    nouns.rename(package / "data" / "verbs.tsv")
+    hashes.append(code_hash(cell, run="a"))
+    assert len(set(hashes)) == 3
+    unread = code_hash("from osnb import other", run="a")
+    (package / "data" / "verbs.tsv").write_text("eel")
+    assert code_hash("from osnb import other", run="a") == unread
 
-    def with_room(text):
-        (package / "room.py").write_text(text)
-        repro._meaning.cache_clear()
-        return code_hash("from osnb import room", run="a")
 
-    before = with_room('"""A room."""\n\ndef f(x):\n    """Adds."""\n    return x + 1\n')
-    assert before == with_room('"""My room."""\n\n\ndef f(x):\n    # why\n    return x + 1\n')
-    assert before != with_room('"""A room."""\n\ndef f(x):\n    """Adds."""\n    return x + 2\n')
-    repro._meaning.cache_clear()
+def test_training_reaches_what_it_runs_and_nothing_beside():
+    reached = repro.reached(*repro.code_cells(TRAINING))
+    assert reached == sorted(set(reached))
+    parts = [name.split(".") for name in reached]
+    in_rooms = {f"{room}.{names[-1]}" for _, room, *names in parts if names}
+    assert in_rooms >= {
+        *("train.fit", "train._epoch", "train.SCHEDULES", "train.triangle", "repro.begin"),
+        *("losses.entropic", "models.conv", "models.Network", "augment.flip", "labels.NEGATIVE"),
+        *("metrics.confidence", "catalogue.Catalogue", "datasets.synsets", "datasets.draw"),
+        *("datasets.Batches", "protocols.p2", "scores.columns", "tables.write"),
+        *("hierarchy.ILSVRC", "hierarchy.distance"),
+    }
+    assert not in_rooms & {
+        *("metrics.openness", "metrics.aurc", "hierarchy.siblings", "plots.oscr_curves"),
+        "protocols.file_lists",
+    }
 
 
-def test_the_code_hash_sees_the_data_that_a_room_reads(code_hash, tmp_path, monkeypatch):
-    package = tmp_path / "osnb"
-    (package / "data").mkdir(parents=True)
-    (package / "hierarchy.py").touch()
-    (package / "data" / "nouns.tsv").write_text("dog")
-    monkeypatch.setattr(repro, "PACKAGE", package)
-    before = code_hash("from osnb import hierarchy", run="a")
-    (package / "data" / "nouns.tsv").write_text("cat")
-    assert code_hash("from osnb import hierarchy", run="a") != before
-    repro._meaning.cache_clear()
+def test_every_room_that_reads_files_of_the_package_has_a_row():
+    for path in sorted(repro.PACKAGE.rglob("*.py")):
+        room = path.relative_to(repro.PACKAGE).parts[0].removesuffix(".py")
+        if re.search(r"\b(__file__|PACKAGE|importlib\.resources|pkgutil)\b", path.read_text()):
+            assert room in {*reach.DATA, "repro"}, path
+
+
+def test_hashing_imports_neither_the_rooms_nor_numpy_nor_yaml():
+    code = (
+        "import sys\nfrom osnb import repro\n"
+        "repro.code_hash(repro.root() / 'notebooks' / '12_palechor_train.ipynb')\n"
+        "print(*{name.split('.')[0] for name in sys.modules} & {'numpy', 'pandas', 'yaml'})\n"
+        "print(*{name.split('.')[1] for name in sys.modules if name.startswith('osnb.')})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "\nrepro\n", done.stderr
+
+
+def binding(code):
+    """Full names of what binds the code of a function: of the statement that it stands in."""
+    path = Path(code.co_filename).relative_to(repro.PACKAGE.parent)
+    module = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+    for node in ast.parse(Path(code.co_filename).read_text()).body:
+        lines = [node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))]
+        if min(lines) <= code.co_firstlineno <= node.end_lineno:
+            targets = getattr(node, "targets", [getattr(node, "target", None)])
+            names = [getattr(node, "name", None), *(getattr(each, "id", None) for each in targets)]
+            return {f"{module}.{name}" for name in names if name}
+    return set()
+
+
+@pytest.mark.parametrize(
+    ("imports", "use"),
+    [
+        ("from osnb import metrics", "metrics.auroc(side[5:], side)"),
+        ("from osnb import metrics", "metrics.summary(side, side > 0, side)"),
+        ("from osnb.metrics import aurc", "aurc(side, side > 0, convention='kim')"),
+        ("from osnb import protocols", "protocols.counts(protocols.images(protocols.p2(), files))"),
+        ("from osnb import protocols", "protocols.PROTOCOLS['p3']()"),
+        ("from osnb.datasets import synsets", "synsets.draw(['n02084071'], [0])"),
+        (
+            "from osnb import scores\nfrom osnb.outputs import Outputs",
+            "scores.columns(Outputs(side.reshape(5, 2), ()), np.zeros(5, int), known=1)",
+        ),
+    ],
+)
+def test_every_function_that_runs_is_reached(imports, use):
+    import numpy as np
+    import pandas as pd
+
+    from osnb import hierarchy
+
+    rows = [(f"{w}/{i}/{s}", w, s) for w in hierarchy.ILSVRC for i in range(5) for s in SPLITS]
+    files = pd.DataFrame(rows, columns=["sample", "wnid", "split"])
+    names = {"np": np, "side": np.linspace(-1, 1, 10), "files": files}
+    exec(imports, names)
+    ran = set()
+    sys.setprofile(lambda frame, event, _: ran.add(frame.f_code))
+    try:
+        exec(use, names)
+    finally:
+        sys.setprofile(None)
+    ours = [code for code in ran if code.co_filename.startswith(str(repro.PACKAGE))]
+    reached = set(repro.reached(imports, use))
+    assert ours
+    for code in ours:
+        assert binding(code) & reached, code.co_qualname
 
 
 # Parameters
@@ -297,7 +676,7 @@ def test_saved_results_have_a_stamp_and_no_clock(names):
     import pandas as pd
 
     run = repro.begin("90_works", names)
-    run.save("table_2", table=pd.DataFrame({"x": [1 / 3]}), inputs={"other": "abc"})
+    run.save("table_2", table=pd.DataFrame({"x": [1 / 3]}), latex="x & y", inputs={"other": "abc"})
     first = {path.name: path.read_bytes() for path in run.directory.glob("table_2*")}
     assert first["table_2.csv"] == b"x\n0.333333\n"
     stamp = json.loads(first["table_2.json"])
@@ -307,7 +686,8 @@ def test_saved_results_have_a_stamp_and_no_clock(names):
         "small",
         {"other": "abc"},
     )
-    run.save("table_2", table=pd.DataFrame({"x": [1 / 3]}), inputs={"other": "abc"})
+    assert first["table_2.tex"] == b"x & y"
+    run.save("table_2", table=pd.DataFrame({"x": [1 / 3]}), latex="x & y", inputs={"other": "abc"})
     assert first == {path.name: path.read_bytes() for path in run.directory.glob("table_2*")}
 
 

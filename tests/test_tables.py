@@ -161,12 +161,49 @@ def test_published_tables_are_read_and_a_wrong_name_lists_them():
 def test_a_comparison_keeps_dashes_and_missing_runs_visible():
     theirs = pd.DataFrame({"loss": ["S", "BG", "EOS"], "ccr": [0.5, np.nan, 0.7]})
     ours = pd.DataFrame({"loss": ["S", "BG"], "ccr": [0.4, 0.3], "run": ["r1", "r2"]})
-    rows = tables.compare(theirs, ours, on=["loss"], value="ccr", comparable=True)
+    rows = tables.compare(theirs, ours, on=["loss"], value="ccr", comparable=True, tolerance=0.02)
     assert rows["run"].tolist() == ["r1", "r2", "not run"]
     assert rows["difference"].iloc[0] == pytest.approx(-0.1)
     assert rows["difference"].isna().tolist() == [False, True, True]
-    rows = tables.compare(theirs, ours, on=["loss"], value="ccr", comparable=False)
+    assert rows["within"].tolist() == ["no", "", ""]
+    assert tables.shown(rows)["paper"].tolist() == ["0.500", "-", "0.700"]
+    rows = tables.compare(theirs, ours, on=["loss"], value="ccr", comparable=False, tolerance=0.02)
     assert rows["difference"].isna().all()
+    assert set(rows["within"]) == {""}
+
+
+@pytest.mark.parametrize(("value", "within"), [(0.51, "yes"), (0.49, "yes"), (0.53, "no")])
+def test_a_difference_is_within_the_tolerance_on_either_side(value, within):
+    theirs = pd.DataFrame({"loss": ["S"], "ccr": [0.5]})
+    ours = pd.DataFrame({"loss": ["S"], "ccr": [value], "run": ["r"]})
+    on = {"on": ["loss"], "value": "ccr", "comparable": True}
+    assert tables.compare(theirs, ours, **on, tolerance=0.02)["within"].tolist() == [within]
+
+
+def uncertain():
+    """Ours with an interval and with a standard deviation, of two losses; a third was not run."""
+    theirs = pd.DataFrame({"loss": ["S", "BG", "E_OS"], "ccr": [0.5, 0.6, 0.7]})
+    ours = pd.DataFrame(
+        {"loss": ["S", "BG"], "ccr": [0.4, 0.3], "low": [0.3, 0.2], "high": [0.45, 0.41]}
+        | {"over": "class", "sd_seeds": [0.0125, np.nan], "seeds": [3, 1], "run": ["r1", "r2"]}
+    )
+    on = {"on": ["loss"], "value": "ccr", "comparable": False, "tolerance": 0.02}
+    return tables.compare(theirs, ours, **on)
+
+
+def test_an_interval_and_the_spread_over_seeds_stand_under_heads_that_tell_them_apart():
+    rows = tables.shown(uncertain(), digits=2)
+    assert rows["95 % over classes"].tolist() == ["[0.30, 0.45]", "[0.20, 0.41]", "-"]
+    assert rows["sd over seeds"].tolist() == ["0.01 (3)", "one seed", "-"]
+    assert not {"low", "high", "over", "sd_seeds", "seeds"} & set(rows)
+
+
+def test_latex_has_the_same_cells_and_reads_special_characters_as_text():
+    text, rows = tables.latex(uncertain()), tables.shown(uncertain())
+    lines = [" & ".join(cells).replace("_", r"\_") for cells in rows.itertuples(index=False)]
+    assert [line for line in lines if line + r" \\" in text] == lines
+    assert r"95 \% over classes" in text
+    assert text.count(r"\toprule") == text.count(r"\bottomrule") == 1
 
 
 def test_mean_and_spread_are_over_seeds():

@@ -18,8 +18,6 @@ from osnb.plots.lessons import (
     distance_summary,
     negative_gradient,
     oscr,
-    risk_coverage,
-    roc,
 )
 from osnb.plots.style import Figure
 from osnb.plots.tree import class_tree, reduced_tree
@@ -40,7 +38,5 @@ __all__ = [
     "oscr_curves",
     "oscr_points",
     "reduced_tree",
-    "risk_coverage",
-    "roc",
     "score_histograms",
 ]

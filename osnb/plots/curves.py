@@ -11,59 +11,94 @@ from osnb.plots.style import (
     ROLES,
     Figure,
     band,
+    count,
     label_outside,
     laid_out,
     look,
     need,
-    note_seeds,
+    note,
     panels,
     present,
     room_above,
 )
 
 GRID = 40  # points per curve on either grid, so that Figure 2 as csv stays below 300 kB
+UNITS = {"class": "classes", "sample": "images"}
+POINTS = [
+    *("protocol", "role", "loss", "fpr", "ccr", "low", "high", "over", "sd_seeds", "seeds"),
+]
 
 
-def oscr_points(table: pd.DataFrame, *, score: str) -> pd.DataFrame:
-    """The points of Figures 2, 5 and 6: CCR at fixed FPRs, for every run and either role.
+def oscr_points(
+    table: pd.DataFrame, *, score: str, unit: str = "class", seed: int = 0, resamples: int = 1000
+) -> pd.DataFrame:
+    """The points of Figures 2, 5 and 6: CCR at fixed FPRs, with a bootstrap interval.
 
     The FPRs are multiples of 1 / U, evenly spaced on a linear and on a logarithmic axis;
-    CCR at FPR q belongs to the largest FPR not above q, as in `metrics.ccr_at_fpr`.
-    All runs of a protocol share the FPRs, so that their mean needs no interpolation.
+    CCR at FPR q belongs to the largest FPR not above q, as in `metrics.ccr_at_fpr`. All runs of
+    a protocol share FPRs and resamples, so their mean needs no interpolation.
 
     Args:
         table: scores tables of all runs, with columns protocol, loss and seed.
         score: the scoring rule's column.
+        unit: what is drawn with replacement within each role: class or sample.
+        seed: of the draws.
+        resamples: their number.
 
     Returns:
-        Frame with columns protocol, role (negative, unknown), loss, seed, fpr, ccr.
+        Frame with columns protocol, role (negative, unknown), loss, fpr, ccr (mean over the
+        seeds), low and high (where 95 % of the resamples of that mean lie), over (the unit),
+        sd_seeds (standard deviation, NaN for one seed) and seeds (their number).
 
     Raises:
-        ValueError: a column is missing, or a run lacks known samples or the others.
+        ValueError: a column is missing, a run lacks known samples or the others, or runs of a
+            protocol have different test samples.
     """
-    need(table, ["protocol", "loss", "seed", "role", "label", "pred", score])
+    need(table, ["protocol", "loss", "seed", "role", "label", "pred", "sample", unit, score])
     if (table["role"] == "known").all():
         raise ValueError("need negative or unknown samples; all are known")
     rows = []
-    for protocol, runs in table.groupby("protocol"):
-        others = runs[runs["role"] != "known"]
-        for role, samples in others.groupby("role"):
-            largest = samples.groupby(["loss", "seed"]).size().max()
+    for number, (protocol, runs) in enumerate(table.groupby("protocol")):
+        known = _ordered(runs, "known")
+        weights = _weights(known, unit, [seed, number, 0], resamples)
+        for role in present(runs.loc[runs["role"] != "known", "role"], ROLES):
+            other = _ordered(runs, role)
+            both = weights, _weights(other, unit, [seed, number, ROLES.index(role)], resamples)
             rows += [
-                _curve(run, role, score, largest).assign(
-                    protocol=protocol, role=role, loss=loss, seed=seed
+                _curve(part, other.loc[loss], score, both).assign(
+                    protocol=protocol, role=role, loss=loss, over=unit
                 )
-                for (loss, seed), run in runs.groupby(["loss", "seed"])
+                for loss, part in known.groupby(level="loss")
             ]
-    return pd.concat(rows, ignore_index=True)[["protocol", "role", "loss", "seed", "fpr", "ccr"]]
+    return pd.concat(rows, ignore_index=True)[POINTS]
 
 
-def _curve(run: pd.DataFrame, role: str, score: str, count: int) -> pd.DataFrame:
-    known, other = run[run["role"] == "known"], run[run["role"] == role]
-    correct = (known["pred"] == known["label"]).to_numpy()
-    fpr, ccr = metrics.oscr(known[score].to_numpy(), correct, other[score].to_numpy())
-    at = _grid(count)
-    return pd.DataFrame({"fpr": at, "ccr": ccr[np.searchsorted(fpr, at, side="right") - 1]})
+def _ordered(runs: pd.DataFrame, role: str) -> pd.DataFrame:
+    """A role's rows, by loss and seed, each run's in the order of its samples."""
+    rows = runs[runs["role"] == role].sort_values(["loss", "seed", "sample"])
+    samples = rows.groupby(["loss", "seed"])["sample"].agg(tuple)
+    if samples.nunique() != 1 or len(samples) < len(runs.groupby(["loss", "seed"])):
+        raise ValueError(f"need the same {role} samples, at least one, in all runs of a protocol")
+    return rows.set_index(["loss", "seed"])
+
+
+def _weights(rows: pd.DataFrame, unit: str, seed: list[int], resamples: int) -> np.ndarray:
+    first = rows.loc[[rows.index[0]], unit].to_numpy()
+    return metrics.bootstrap_weights(first, seed=seed, resamples=resamples)
+
+
+def _curve(known: pd.DataFrame, other: pd.DataFrame, score: str, weights: tuple) -> pd.DataFrame:
+    """CCR of one loss, the mean over its seeds, at each FPR."""
+    at = _grid(weights[1].shape[1])
+    seeds = []
+    for (_, seed), run in known.groupby(level=["loss", "seed"]):
+        correct = (run["pred"] == run["label"]).to_numpy()
+        columns = run[score].to_numpy(), correct, other.loc[[seed], score].to_numpy()
+        seeds.append(metrics.bootstrap_oscr(*columns, fpr=at, weights=weights))
+    ccr, low, high = metrics.interval(np.mean(seeds, axis=0))
+    spread = np.std([curve[0] for curve in seeds], axis=0, ddof=1) if len(seeds) > 1 else np.nan
+    found = {"fpr": at, "ccr": ccr, "low": low, "high": high, "sd_seeds": spread}
+    return pd.DataFrame(found).assign(seeds=len(seeds))
 
 
 def _grid(count: int) -> np.ndarray:
@@ -76,13 +111,13 @@ def _grid(count: int) -> np.ndarray:
 def oscr_curves(points: pd.DataFrame, *, log: bool) -> Figure:
     """Figure 2 (log) or 5 (linear): OSCR, a column per protocol, a line per loss.
 
-    Negatives above, unknowns below, if both are there; several seeds give a mean and a band.
+    Negatives above, unknowns below, if both are there; a band is the interval of `oscr_points`.
 
     Args:
         points: as from `oscr_points`.
         log: logarithmic FPR axis.
     """
-    need(points, ["protocol", "role", "loss", "seed", "fpr", "ccr"])
+    need(points, POINTS)
     roles, protocols = present(points["role"], ROLES), present(points["protocol"], list(PROTOCOLS))
     figure, axes = panels(len(roles), len(protocols), width=3, height=2.5, sharex=True, sharey=True)
     for row, role in zip(axes, roles, strict=True):
@@ -101,7 +136,7 @@ def oscr_by_loss(points: pd.DataFrame, *, log: bool) -> Figure:
         points: as from `oscr_points`.
         log: logarithmic FPR axis.
     """
-    need(points, ["protocol", "role", "loss", "seed", "fpr", "ccr"])
+    need(points, POINTS)
     roles, losses = present(points["role"], ROLES), present(points["loss"], list(LOSSES))
     width = min(3, 10 / len(losses))
     figure, axes = panels(
@@ -118,12 +153,15 @@ def oscr_by_loss(points: pd.DataFrame, *, log: bool) -> Figure:
 def _lines(ax: Axes, points: pd.DataFrame, by: str, styles: dict, log: bool) -> None:
     shown = points[points["fpr"] > 0] if log else points
     for name in present(shown[by], list(styles)):
-        band(ax, shown[shown[by] == name], "fpr", "ccr", **look(styles, name))
+        line = shown[shown[by] == name]
+        ax.plot(line["fpr"], line["ccr"], linewidth=1.6, **look(styles, name))
+        color = look(styles, name)["color"]
+        ax.fill_between(line["fpr"], line["low"], line["high"], color=color, alpha=0.18, lw=0)
 
 
 def _finish(figure: Figure, axes: np.ndarray, points: pd.DataFrame, log: bool) -> Figure:
     corner = axes[0, 0]
-    corner.set_ylim(0, room_above(points["ccr"]))
+    corner.set_ylim(0, room_above(points["high"]))
     corner.set_xlim(0, 1.02)
     if log:
         corner.set_xscale("log")
@@ -132,7 +170,9 @@ def _finish(figure: Figure, axes: np.ndarray, points: pd.DataFrame, log: bool) -
         ax.set_xlabel("false positive rate")
     for ax in axes[:, 0]:
         ax.set_ylabel("correct classification rate")
-    note_seeds(figure, points)
+    unit = UNITS[points["over"].iloc[0]]
+    lines = "one seed" if points["seeds"].max() == 1 else f"mean of {count(points['seeds'])} seeds"
+    note(figure, f"line: {lines}; band: 95 % bootstrap interval over test {unit}")
     label_outside(figure, axes.flat)
     return figure
 
@@ -159,6 +199,8 @@ def confidence_history(history: pd.DataFrame) -> Figure:
     axes[0, 0].xaxis.get_major_locator().set_params(integer=True)
     for ax in axes[-1]:
         ax.set_xlabel("epoch")
-    note_seeds(figure, history)
+    seeds = history.groupby(["protocol", "loss"])["seed"].nunique()
+    several = f"line: mean of {count(seeds)} seeds; band: from the least seed to the largest"
+    note(figure, several if seeds.max() > 1 else "one seed")
     label_outside(figure, axes.flat)
     return figure

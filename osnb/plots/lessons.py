@@ -1,6 +1,6 @@
-"""Small figures of the lessons: curves by hand, gradients, image sheets, tree distances."""
+"""Small figures of the lessons: rules of OSCR, gradients, image sheets, tree distances."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,57 +9,32 @@ from osnb.plots.style import LOSSES, Figure, label_outside, laid_out, look, need
 
 
 @laid_out
-def oscr(fpr: np.ndarray, ccr: np.ndarray, *, thresholds: Sequence[float] = ()) -> Figure:
-    """An OSCR curve whose points are marked, and named by their thresholds if these are given.
+def oscr(curves: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
+    """OSCR curves of the same scores, counted by several rules: one panel for each but the first.
+
+    The first is drawn dashed in every panel; the area under the other is filled, its number above.
 
     Args:
-        fpr: (T,) false positive rates, in [0, 1].
-        ccr: (T,) correct classification rates, in [0, 1].
-        thresholds: (T,), or (T - 1,) if the first point is the origin; empty: no names.
+        curves: by the name of the rule, (fpr, ccr), each (T,) in [0, 1]; at least two.
+
+    Raises:
+        ValueError: there is nothing to compare.
     """
-    return _by_hand(fpr, ccr, thresholds, "false positive rate", "correct classification rate")
-
-
-@laid_out
-def roc(fpr: np.ndarray, tpr: np.ndarray, *, thresholds: Sequence[float] = ()) -> Figure:
-    """A ROC curve of known (accepted is right) against unknown; arguments as in `oscr`."""
-    figure = _by_hand(fpr, tpr, thresholds, "unknown samples accepted", "known samples accepted")
-    figure.axes[0].plot([0, 1], [0, 1], color="0.6", linewidth=0.8, zorder=1)
-    return figure
-
-
-@laid_out
-def risk_coverage(
-    coverage: np.ndarray, risk: np.ndarray, *, thresholds: Sequence[float] = ()
-) -> Figure:
-    """Share of errors among the accepted samples against the share accepted; as in `oscr`."""
-    return _by_hand(coverage, risk, thresholds, "coverage", "risk")
-
-
-def _by_hand(
-    x: np.ndarray, y: np.ndarray, thresholds: Sequence[float], xlabel: str, ylabel: str
-) -> Figure:
-    skip = len(x) - len(thresholds)
-    if len(thresholds) and skip not in {0, 1}:
-        raise ValueError(f"need a threshold for each of {len(x)} points; got {len(thresholds)}")
-    figure, axes = panels(1, 1, width=4.2, height=3.8)
-    ax = axes[0, 0]
-    ax.plot(x, y, "-o", color="#333333", linewidth=1.4, markersize=5)
-    names: dict[tuple, list[str]] = {}
-    for point, t in zip(list(zip(x, y, strict=True))[skip:], thresholds, strict=False):
-        names.setdefault(point, []).append(f"{t:g}")
-    for (at, up), texts in names.items():
-        # above where the line falls away to the right, else below it
-        falls = up > y[min(np.flatnonzero(x == at)[-1] + 1, len(x) - 1)]
-        ax.annotate(
-            ", ".join(texts),
-            (at, up),
-            (5, 3 if falls else -3),
-            textcoords="offset points",
-            va="bottom" if falls else "top",
-            fontsize=8,
+    if len(curves) < 2:
+        raise ValueError(f"need at least two curves; got {', '.join(curves) or 'none'}")
+    (name, first), *others = curves.items()
+    figure, axes = panels(1, len(others), width=3.0, height=3.1, sharey=True)
+    for ax, (other, (fpr, ccr)) in zip(axes[0], others, strict=True):
+        ax.fill_between(
+            fpr, ccr, color="#c9d7e6", linewidth=0, label="area by the rule in the title"
         )
-    ax.set(xlabel=xlabel, ylabel=ylabel, xlim=(-0.04, 1.1), ylim=(-0.08, 1.06))
+        ax.plot(fpr, ccr, "-o", color="#1f4e79", linewidth=1.6, markersize=4)
+        label = f"{name}, area {np.trapezoid(first[1], first[0]):.3f}"
+        ax.plot(*first, "--", color="#c0504d", linewidth=1.2, label=label)
+        ax.set(title=f"{other}, area {np.trapezoid(ccr, fpr):.3f}", xlabel="false positive rate")
+        ax.set(xlim=(-0.04, 1.04), ylim=(-0.03, 1.03))
+    axes[0, 0].set_ylabel("correct classification rate")
+    label_outside(figure, axes[0])
     return figure
 
 

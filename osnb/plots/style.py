@@ -157,13 +157,15 @@ def band(axes: Axes, frame: pd.DataFrame, x: str, y: str, **line) -> None:
         axes.fill_between(at, seeds["min"], seeds["max"], color=line["color"], alpha=0.18, lw=0)
 
 
-def note_seeds(figure: Figure, frame: pd.DataFrame) -> None:
-    """Say under the panels how many seeds a line stands for."""
-    seeds = frame.groupby(["protocol", "loss"])["seed"].nunique()
-    least, most = seeds.min(), seeds.max()
-    count = f"{most} seeds" if least == most else f"{least} to {most} seeds"
-    note = "one seed" if most == 1 else f"mean of {count}, band from least to most"
-    figure.supxlabel(note, fontsize=8, color="0.4")
+def note(figure: Figure, text: str) -> None:
+    """Say under the panels what lines and bands are."""
+    figure.supxlabel(text, fontsize=8, color="0.4")
+
+
+def count(numbers: pd.Series) -> str:
+    """One number, or from which to which."""
+    least, most = numbers.min(), numbers.max()
+    return f"{most}" if least == most else f"{least} to {most}"
 
 
 def room_above(values: np.ndarray) -> float:

@@ -1,0 +1,1 @@
+"""Ours beside the alternatives, as ratios of one interleaved run: the one room with a clock."""

@@ -1,0 +1,121 @@
+"""What claims are decided from: numbers of runs, or of printed tables, found by their keys."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+
+
+class Missing(LookupError):
+    """A number that no run and no printed table gives; the message says which."""
+
+
+class Same(Missing):
+    """Two numbers that come from the same network, so that there is nothing to compare."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Numbers under their keys, so that one predicate decides on runs and on printed tables.
+
+    Attributes:
+        keys: n rows of text; the first column names the run or the printed table, the others say
+            what the row is of: protocol, loss and seed, or benchmark, dataset and method.
+        values: (n, 1 + R) float64 of each measure, rates in [0, 1]. Column 0 is the number
+            itself, the others are its resamples; R = 0 in print. NaN is a dash.
+        used: the rows read so far, by position.
+    """
+
+    keys: pd.DataFrame
+    values: dict[str, np.ndarray]
+    used: set[int] = field(default_factory=set, repr=False, compare=False)
+
+    def __call__(self, measure: str, **where: str) -> np.ndarray:
+        """(1 + R,) mean of a measure over the rows with these keys: over seeds, or splits.
+
+        Raises:
+            Missing: no row has these keys, or one of them no such number.
+        """
+        return self.rows(measure, **where).mean(axis=0)
+
+    def __add__(self, other: "Evidence") -> "Evidence":
+        """The rows of both; a measure that only one of them has is a dash in the other.
+
+        Raises:
+            ValueError: they have not as many resamples.
+        """
+        if self.resamples != other.resamples:
+            raise ValueError(
+                f"need equally many resamples; got {self.resamples} and {other.resamples}"
+            )
+        values = {
+            measure: np.concatenate([side.column(measure) for side in (self, other)])
+            for measure in self.values | other.values
+        }
+        return Evidence(pd.concat([self.keys, other.keys], ignore_index=True), values)
+
+    @property
+    def resamples(self) -> int:
+        """R."""
+        return next(iter(self.values.values())).shape[1] - 1
+
+    def column(self, measure: str) -> np.ndarray:
+        """(n, 1 + R) of a measure; NaN if there is no such one."""
+        return self.values.get(measure, np.full((len(self.keys), 1 + self.resamples), np.nan))
+
+    def rows(self, measure: str, **where: str) -> np.ndarray:
+        """(m, 1 + R) of a measure, the rows that a call takes the mean of.
+
+        Raises:
+            Missing: as a call.
+        """
+        at = self._at(where)
+        found = self.column(measure)[at]
+        if not len(found) or np.isnan(found).any():
+            raise Missing(f"no {measure} of {', '.join(where.values())}")
+        self.used.update(at.tolist())
+        return found
+
+    def names(self, key: str, **where: str) -> list[str]:
+        """The values of a key among the rows with these keys, sorted.
+
+        Raises:
+            Missing: there are none.
+        """
+        found = sorted(self.keys.loc[self._at(where), key].unique()) if key in self.keys else []
+        if not found:
+            raise Missing(f"no {key} of {', '.join(where.values())}")
+        return found
+
+    def unread(self) -> "Evidence":
+        """The same numbers, none of them used."""
+        return replace(self, used=set())
+
+    def read(self) -> list[str]:
+        """Names of the runs or tables that were used, sorted."""
+        return sorted(self.keys.iloc[sorted(self.used), 0].unique())
+
+    def points(self) -> pd.DataFrame:
+        """The keys and, of each measure, the number itself."""
+        return self.keys.assign(**{name: each[:, 0] for name, each in self.values.items()})
+
+    def _at(self, where: dict[str, str]) -> np.ndarray:
+        """Positions of the rows with these keys; a key that the frame lacks fits none."""
+        fits = np.ones(len(self.keys), bool)
+        for key, value in where.items():
+            fits &= (self.keys[key] == value).to_numpy() if key in self.keys else False
+        return np.flatnonzero(fits)
+
+
+def least(*numbers: np.ndarray) -> np.ndarray:
+    """(1 + R,) the least of several numbers: above 0 if all are, so that "each" is decided.
+
+    The least of several resampled numbers is lower on average than the least of the numbers, so
+    its interval lies on the cautious side.
+    """
+    return np.min(numbers, axis=0)
+
+
+def close(number: np.ndarray, stated: float | np.ndarray, *, within: float) -> np.ndarray:
+    """(1 + R,) how much closer than `within` a number is to the stated one; in its unit."""
+    return within - np.abs(number - stated)

@@ -1,0 +1,91 @@
+"""What a notebook declares: its code cells, and its parameters held against their types."""
+
+import ast
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+LOCAL = {"run", "data", "workers"}  # parameters that change no number: names, places, threads
+
+
+def code_cells(notebook: Path, *, parameters: bool = True) -> list[str]:
+    """The source of each code cell, injected parameters left out.
+
+    Args:
+        notebook: its path.
+        parameters: whether the cell tagged `parameters` is wanted too.
+    """
+    skipped = {"injected-parameters"} | (set() if parameters else {"parameters"})
+    return [
+        "".join(cell["source"])
+        for cell in _cells(notebook)
+        if cell["cell_type"] == "code" and not skipped & set(cell["metadata"].get("tags", []))
+    ]
+
+
+def declared(notebook: Path) -> dict[str, Any]:
+    """Names and defaults of the notebook's one cell tagged `parameters`.
+
+    Raises:
+        ValueError: there is no such cell, or more than one, or a default is no literal.
+    """
+    cells = [
+        "".join(cell["source"])
+        for cell in _cells(notebook)
+        if "parameters" in cell["metadata"].get("tags", [])
+    ]
+    if len(cells) != 1:
+        raise ValueError(
+            f"{Path(notebook).name} needs one cell tagged 'parameters'; it has {len(cells)}"
+        )
+    values = {}
+    for statement in ast.parse(cells[0]).body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
+                values[name] = _literal(notebook, name, value)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                values[name] = _literal(notebook, name, value)
+    return values
+
+
+def _cells(notebook: Path) -> list[dict[str, Any]]:
+    return json.loads(Path(notebook).read_text(encoding="utf8"))["cells"]
+
+
+def _literal(notebook: Path, name: str, node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise ValueError(
+            f"{Path(notebook).name}: the default of '{name}' must be a literal; "
+            f"got {ast.unparse(node)}"
+        ) from None
+
+
+def params(file: Path) -> dict[str, Any]:
+    """The content of a params file, read with the safe loader."""
+    import yaml
+
+    return yaml.safe_load(Path(file).read_text()) or {}
+
+
+def variant(name: str, base: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
+    """`name` and what tells `parameters` from those of `base`: NAME-seed3-split2."""
+    changed = [key for key in parameters if key not in LOCAL and parameters[key] != base[key]]
+    return "-".join([name, *(f"{key}{parameters[key]}".replace("/", "_") for key in changed)])
+
+
+def checked(notebook: str, name: str, value: Any, default: Any) -> Any:
+    """`value` if it has the type of the parameter's default; a whole number serves as float."""
+    if isinstance(default, float) and type(value) is int:
+        return float(value)
+    if type(value) is not type(default):
+        hint = ""
+        if isinstance(value, str) and isinstance(default, float):
+            hint = " (yaml reads 1e-3 as text; write 1.0e-3)"
+        raise ValueError(
+            f"parameter '{name}' of {notebook} is {type(default).__name__}, such as {default!r}; "
+            f"got {value!r}{hint}"
+        )
+    return value
