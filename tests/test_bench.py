@@ -239,7 +239,8 @@ def test_the_table_says_what_each_computes_and_how_much_longer_it_takes(clock):
     assert cells[3] == "5,000 half[all] 1 of 10 1,000.000 ms 2.00 0.50"
     assert cells[4] == "5,000 gone[cpu] not installed"
     assert cells[5] == "5,000 slow too slow: over 60 s"
-    assert lines[6] == "gone[cpu] is not installed: pip install 'gone[cpu]'"
+    assert lines[6].startswith("bootstrap_summary: 1,000 resamples of 15,000 samples in ")
+    assert lines[7] == "gone[cpu] is not installed: pip install 'gone[cpu]'"
     assert "values agree with ours to 2e-08:" in lines
     assert "  half[all]: auroc, accuracy" in lines
 

@@ -13,6 +13,7 @@ from osnb.bench.candidates import CANDIDATES, OURS, SORT, Call, Sample, draw, ex
 from osnb.bench.stopwatch import Clock, interleaved, machine, versions
 
 ROWS = 10_000, 100_000, 1_000_000
+SAMPLES, RESAMPLES = 15_000, 1_000  # of the bootstrap
 QUANTITIES = 10  # of `summary`; the accuracy needs no sort and is not counted
 TOLERANCE = 1e-6  # of values; some libraries divide in float32
 NOT_INSTALLED = "not installed"
@@ -53,7 +54,21 @@ def compare(
                 pace[name] = line["seconds"] / size
             lines.append({"rows": size, "what": name, **line})
     settings = {"repeats": repeats, "budget": budget, "date": f"{datetime.date.today()}"}
-    return settings | machine() | {"versions": versions(candidates), "lines": lines}
+    drawn = {"bootstrap": bootstrap(clock), "versions": versions(candidates), "lines": lines}
+    return settings | machine() | drawn
+
+
+def bootstrap(clock: Clock) -> dict[str, float]:
+    """Seconds of RESAMPLES resamples of SAMPLES samples, their drawing included."""
+    from osnb import metrics
+
+    sample, start = draw(SAMPLES), clock()
+    weights = tuple(
+        metrics.bootstrap_weights(range(len(scores)), seed=seed, resamples=RESAMPLES)
+        for seed, scores in enumerate((sample.known, sample.unknown))
+    )
+    metrics.bootstrap_summary(*sample, weights=weights)
+    return {"samples": SAMPLES, "resamples": RESAMPLES, "seconds": clock() - start}
 
 
 def _checked(
@@ -129,8 +144,10 @@ def show(report: Mapping) -> list:
         values.setdefault(", ".join(line.get("computes", [])), {})[line["what"]] = None
     missing = {line["what"]: None for line in lines if line.get("skipped") == NOT_INSTALLED}
     tools = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
+    drawn = "bootstrap_summary: {resamples:,} resamples of {samples:,} samples in {seconds:.2f} s"
     return [
         _table(lines),
+        drawn.format(**report["bootstrap"]),
         *(f"{name} is not installed: pip install '{name}'" for name in missing),
         f"/ sort, / ours: medians of the ratios of {report['repeats']} rounds to {SORT} and to "
         f"{OURS}. A library is timed on what it computes, its input made ready before.",
