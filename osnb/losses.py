@@ -4,7 +4,7 @@ Labels are trusted here: they are checked once, where batches are made, because 
 inside the step would wait for the device.
 """
 
-from torch import Tensor, bincount, where
+from torch import Tensor, bincount, distributed, stack, where
 
 from osnb.catalogue import Catalogue
 from osnb.labels import NEGATIVE
@@ -119,9 +119,17 @@ def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return -logits.log_softmax(dim=1).gather(1, labels[:, None]).squeeze(1)
 
 
+def _by_weights(weight: Tensor) -> Tensor:
+    """Rows by sum of weights, of the whole batch where processes share it."""
+    sums = stack([weight.new_tensor(len(weight)), weight.sum()])
+    if distributed.is_initialized():
+        distributed.all_reduce(sums)
+    return sums[0] / sums[1]
+
+
 DIVISIONS = Catalogue(
     rows=lambda weight: 1.0,  # noqa: ARG005
-    weights=lambda weight: len(weight) / weight.sum(),
+    weights=_by_weights,
 )
 
 LOSSES = Catalogue(

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from torch import Tensor, nn
+from torch import Tensor, autocast, nn
 
 from osnb import vision  # noqa: F401 - timm imports torchvision
 from osnb.catalogue import Catalogue
@@ -10,15 +10,16 @@ from osnb.outputs import Outputs
 
 
 class Network(nn.Module):
-    """A trunk that gives features (N, D) and a head that turns them into logits (N, C)."""
+    """A trunk that gives features (N, D) and a head, in float32, that makes logits (N, C)."""
 
     def __init__(self, trunk: nn.Module, head: nn.Module):
         super().__init__()
         self.trunk, self.head = trunk, head
 
     def forward(self, images: Tensor) -> Outputs:
-        features = self.trunk(images)
-        return Outputs(self.head(features), features)
+        features = self.trunk(images).float()
+        with autocast(features.device.type, enabled=False):  # bfloat16 logits would tie
+            return Outputs(self.head(features), features)
 
 
 def mlp(*, classes: int, features: int = 64, channels: int = 1, size: int = 8) -> Network:
@@ -86,6 +87,27 @@ def resnet9(*, classes: int, features: int = 256, width: int = 32, dropout: floa
     return Network(trunk, nn.Sequential(nn.Dropout(dropout), nn.Linear(features, classes)))
 
 
+def vgg32(*, classes: int, features: int = 128, channels: int = 3) -> Network:
+    """The nine convolutions that Neal et al. 2018 named and Vaze et al. 2022 train, as released.
+
+    Convolutions 3 x 3 without bias, batch norm, leaky ReLU 0.2; the third, sixth and ninth halve
+    the edge; a mean over places gives the features, and the head has no bias. Whole channels
+    are dropped with probability 0.2 in the image and before the fourth and the seventh layer.
+
+    Args:
+        classes: C, columns of the logits.
+        features: D, channels of the last layer.
+        channels: of an image.
+    """
+    wide = [channels, 64, 64, *[128] * 6, features]
+    layers: list[nn.Module] = []
+    for i, ends in enumerate(pairwise(wide)):
+        dropped = [nn.Dropout2d(0.2)] if i % 3 == 0 else []
+        layers += [*dropped, _leaky(*ends, stride=2 if i % 3 == 2 else 1)]
+    trunk = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    return Network(trunk, nn.Linear(features, classes, bias=False))
+
+
 def resnet50(*, classes: int, features: int) -> Network:
     """ResNet-50 with the two-layer head of Palechor et al. 2023, random weights.
 
@@ -111,6 +133,15 @@ def _convolution(inputs: int, outputs: int, *, stride: int = 1) -> nn.Sequential
     )
 
 
+def _leaky(inputs: int, outputs: int, *, stride: int) -> nn.Sequential:
+    """A layer of `vgg32`, from its normal distributions (Sec. D.2's code)."""
+    convolution = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False)
+    norm = nn.BatchNorm2d(outputs)
+    nn.init.normal_(convolution.weight, 0, 0.05)
+    nn.init.normal_(norm.weight, 1, 0.02)
+    return nn.Sequential(convolution, norm, nn.LeakyReLU(0.2))
+
+
 def _halving(inputs: int, outputs: int) -> nn.Sequential:
     return nn.Sequential(_convolution(inputs, outputs), nn.MaxPool2d(2))
 
@@ -124,4 +155,4 @@ class _Residual(nn.Module):
         return x + self.pair(x)
 
 
-MODELS = Catalogue(mlp=mlp, conv=conv, resnet9=resnet9, resnet50=resnet50)
+MODELS = Catalogue(mlp=mlp, conv=conv, resnet9=resnet9, vgg32=vgg32, resnet50=resnet50)

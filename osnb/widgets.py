@@ -1,6 +1,13 @@
-"""Sliders over a finished scores table; each has a static twin in `plots`."""
+"""What moves: a slider over a finished scores table, a figure that follows a run.
+
+Each has a static twin in `plots`.
+"""
 
 import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import ipywidgets
 import pandas as pd
@@ -72,3 +79,52 @@ def threshold_slider(table: pd.DataFrame, *, score: str, threshold: float) -> Th
         ValueError: a column or a role is missing, or a score is not finite.
     """
     return ThresholdSlider(table, score=score, threshold=threshold)
+
+
+@contextmanager
+def live(directory: Path, *, seconds: float = 1.0) -> Iterator[None]:
+    """Show `plots.training` of a run in the output of this cell, drawn again after each epoch.
+
+    The run writes history.parquet whole after every epoch; a thread looks whether it changed.
+    An interrupt ends the run after its step, which is kept: the same cell goes on from there.
+
+        with widgets.live(here.directory):
+            history = train.fit(...)
+
+    Args:
+        directory: of the run, where `fit` keeps history.parquet.
+        seconds: between two looks.
+    """
+    from IPython.display import display
+
+    file, over = Path(directory) / "history.parquet", threading.Event()
+    follow = _Follower(file, display(display_id=True))
+    thread = threading.Thread(target=follow.until, args=(over, seconds), daemon=True)
+    thread.start()
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        print(f"interrupted: {interrupt}; run the cell again to go on from there")
+        raise
+    finally:
+        over.set()
+        thread.join()
+        follow.look()
+
+
+class _Follower:
+    """Keeps a display at what a history file says."""
+
+    def __init__(self, file: Path, shown):
+        self.file, self.shown, self.seen = file, shown, None
+
+    def until(self, over: threading.Event, seconds: float) -> None:
+        while not over.wait(seconds):
+            self.look()
+
+    def look(self) -> None:
+        """Draw again if the file is another one than at the last look."""
+        seen = self.file.stat().st_mtime_ns if self.file.is_file() else None
+        if seen != self.seen and self.shown:  # outside of Jupyter there is nothing to show it in
+            self.seen = seen
+            self.shown.update(plots.training(pd.read_parquet(self.file)))

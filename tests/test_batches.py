@@ -1,7 +1,9 @@
 """Batches: their order, their randomness, what they refuse, and their threads."""
 
+import pickle
 import threading
 
+import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +11,9 @@ import torch
 from PIL import Image
 
 from osnb.augment import AUGMENT
-from osnb.datasets import READERS, BrokenImage, batches
-from osnb.datasets.images import _ahead, kept
+from osnb.datasets import READERS, BrokenImage, batches, resident
+from osnb.datasets.epochs import _ahead
+from osnb.datasets.images import Images, kept
 
 A = "n01440764"
 
@@ -193,7 +196,7 @@ def test_leaving_a_loop_over_batches_leaves_no_thread_behind(photos):
 
 def test_no_more_batches_are_made_ahead_than_there_are_threads():
     started = []
-    for taken, _ in enumerate(_ahead(started.append, 20, 3), start=1):
+    for taken, _ in enumerate(_ahead(started.append, range(20), 3), start=1):
         assert len(started) <= min(taken + 3, 20)
     assert sorted(started) == list(range(20))
 
@@ -206,7 +209,7 @@ def test_no_thread_outlives_an_iteration(ending):
         return i
 
     before = set(threading.enumerate())
-    pending = _ahead(make, 50, 3)
+    pending = _ahead(make, range(50), 3)
     assert next(pending) == 0
     if ending == "abandoned":
         pending.close()
@@ -225,3 +228,175 @@ def test_a_file_that_vanished_stops_the_run_even_where_broken_ones_are_skipped(
     (tmp_path / "photos" / A / "04.JPEG").unlink()
     with pytest.raises(FileNotFoundError, match=r"04\.JPEG"):
         list(take(photos, broken="skip", threads=threads)(0))
+
+
+# A start in the middle of an epoch.
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_an_epoch_started_in_the_middle_is_the_tail_of_the_whole_one(shuffle, threads, photos):
+    made = take(photos, shuffle=shuffle, threads=threads, crop="random", transform=AUGMENT["flip"])
+    whole = list(made(3))
+    for start in range(5):
+        tail = list(made(3, start=start))
+        assert len(tail) == 4 - start
+        for one, other in zip(tail, whole[start:], strict=True):
+            assert torch.equal(one[0], other[0])
+            assert torch.equal(one[1], other[1])
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_what_lies_before_the_start_is_not_read(threads, eleven):
+    seen = []
+
+    def read(positions):
+        seen.extend(positions.tolist())
+        return eleven.read(positions)
+
+    list(take(eleven._replace(read=read), threads=threads)(0, start=2))
+    assert sorted(seen) == [6, 7, 8, 9, 10]
+
+
+@pytest.mark.parametrize("start", [-1, 5])
+def test_a_start_beyond_the_epoch_is_refused(start, eleven):
+    with pytest.raises(ValueError, match=f"from 0 to 4, the number of batches; got {start}"):
+        next(take(eleven)(0, start=start))
+
+
+def test_a_batch_of_which_nothing_decodes_counts(photos, tmp_path):
+    for i in range(3):
+        (tmp_path / "photos" / A / f"{i:02}.JPEG").write_bytes(b"")
+    with pytest.warns(UserWarning, match="3 images did not decode"):
+        whole = list(take(photos, broken="skip")(0))
+    tail = list(take(photos, broken="skip")(0, start=1))
+    assert len(tail) == len(whole) == 3
+    assert all(torch.equal(one[0], other[0]) for one, other in zip(tail, whole, strict=True))
+
+
+def test_rows_fit_what_an_unshuffled_pass_gave_although_images_were_skipped(photos, tmp_path):
+    """What a notebook's `validate` should take its labels from."""
+    (tmp_path / "photos" / A / "04.JPEG").write_bytes(b"")
+    given = photos.rows.assign(label=range(11))
+    made = take(photos, given, broken="skip")
+    assert len(made.rows) == 11  # nothing is known before a pass
+    with pytest.warns(UserWarning, match="1 images"):
+        labels = joined(made(0))[1]
+    assert made.rows["label"].tolist() == labels.tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9, 10]
+    assert len(given) == 11
+
+
+# Images that stay on a device.
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_batches_of_resident_images_are_those_without_bit_for_bit(threads, eleven):
+    settings = {"shuffle": True, "crop": "random", "transform": AUGMENT["crop_flip"]}
+    plain = take(eleven, **settings)
+    moved = take(resident(eleven, "cpu"), threads=threads, **settings)
+    for epoch in (0, 1):
+        for one, other in zip(plain(epoch), moved(epoch), strict=True):
+            assert torch.equal(one[0], other[0])
+            assert torch.equal(one[1], other[1])
+            assert one[0].dtype == other[0].dtype
+
+
+def test_resident_images_keep_rows_and_shape_and_are_read_once(eleven):
+    seen = []
+
+    def read(positions):
+        seen.extend(positions.tolist())
+        return eleven.read(positions)
+
+    made = resident(eleven._replace(read=read), "cpu")
+    assert seen == []  # not before it is needed, and perhaps in another process
+    assert made.rows is eleven.rows
+    assert made[2:] == eleven[2:]
+    for _ in range(2):
+        assert torch.equal(made.read(np.array([4, 2])), eleven.read(np.array([4, 2])))
+    assert seen == list(range(11))
+    made.read(np.array([4]))[:] = 0  # a batch is a copy
+    assert torch.equal(made.read(np.array([4])), eleven.read(np.array([4])))
+
+
+def test_more_resident_images_than_are_moved_at_a_time_keep_their_places():
+    pixels = torch.arange(2500).remainder(251).to(torch.uint8)[:, None, None, None]
+    rows = pd.DataFrame({"sample": [str(i) for i in range(2500)]})
+    made = resident(Images(rows, lambda positions: pixels[positions], (1, 1, 1)), "cpu")
+    assert torch.equal(made.read(np.arange(2500)), pixels)
+
+
+def test_resident_images_are_read_by_one_thread_however_many_ask_first(eleven):
+    seen = []
+
+    def read(positions):
+        seen.append(len(positions))
+        return eleven.read(positions)
+
+    made = resident(eleven._replace(read=read), "cpu")
+    list(take(made, threads=4, batch_size=1)(0))
+    assert seen == [11]
+
+
+def test_resident_images_are_sent_to_another_process_without_their_pixels():
+    rows = pd.DataFrame({"sample": ["a", "b"]})
+    made = resident(Images(rows, drawn, (3, 64, 64)), "cpu")
+    before = len(pickle.dumps(made))
+    first = made.read(np.array([1]))
+    assert len(pickle.dumps(made)) == before < 3 * 64 * 64
+    for sent in (pickle.dumps(made), cloudpickle.dumps(made)):
+        again = pickle.loads(sent)
+        assert again.read.pixels is None
+        assert again.read.device == torch.device("cpu")
+        assert torch.equal(again.read(np.array([1])), first)
+
+
+def drawn(positions):
+    return torch.from_numpy(np.stack([noise(3, 64, 64, seed=int(i)) for i in positions]))
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_broken_resident_images_are_named_or_skipped_as_without(threads, eleven):
+    def read(positions):
+        if 4 in positions:
+            raise BrokenImage("number 4 does not decode")
+        return eleven.read(positions)
+
+    made = [eleven._replace(read=read), resident(eleven._replace(read=read), "cpu")]
+    for images in made:
+        started = take(images, threads=threads)(0)
+        next(started)
+        with pytest.raises(BrokenImage, match="number 4"):
+            next(started)
+    skipping = [take(images, threads=threads, broken="skip") for images in made]
+    with pytest.warns(UserWarning, match="1 images did not decode: s4"):
+        plain, moved = (joined(each(0)) for each in skipping)
+    assert torch.equal(plain[0], moved[0])
+    assert torch.equal(plain[1], moved[1])
+    assert skipping[0].skipped == skipping[1].skipped
+
+
+def test_photographs_that_are_cropped_while_they_are_read_cannot_be_resident(photos):
+    with pytest.raises(ValueError, match=r"images of one size; .* cache"):
+        resident(photos, "cpu")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_batches_made_on_a_gpu_have_the_bits_of_those_made_on_the_cpu(eleven):
+    settings = {"shuffle": True, "transform": AUGMENT["crop_flip"]}
+    moved = take(resident(eleven, "cuda"), **settings)
+    for one, other in zip(take(eleven, **settings)(1), moved(1), strict=True):
+        assert other[0].is_cuda
+        assert torch.equal(one[0], other[0].cpu())
+        assert torch.equal(one[1], other[1])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_no_batch_of_resident_images_waits_for_the_gpu(eleven):
+    made = take(resident(eleven, "cuda"), shuffle=True)
+    list(made(0))
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        assert len(list(made(1))) == 4
+    finally:
+        torch.cuda.set_sync_debug_mode("default")

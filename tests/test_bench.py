@@ -6,11 +6,13 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from osnb import metrics
+from osnb.bench import data, stopwatch
 from osnb.bench import metrics as bench
-from osnb.bench import stopwatch
+from osnb.bench import train as training
 from osnb.bench.candidates import CANDIDATES, OURS, SORT, draw, expected
 from osnb.cli import app
 
@@ -211,12 +213,12 @@ def test_versions_are_those_of_installed_packages_with_or_without_extras():
 # What is printed and written
 
 
-def printed(report):
+def printed(report, show=bench.show):
     from rich.console import Console
 
     console = Console(markup=False, width=200)
     with console.capture() as capture:
-        console.print(*bench.show(report), sep="\n")
+        console.print(*show(report), sep="\n")
     return capture.get()
 
 
@@ -284,7 +286,7 @@ def test_a_report_that_cannot_be_written_leaves_the_old_file(tmp_path, asked):
 
 
 def test_a_wrong_name_is_answered_with_the_right_ones():
-    assert osnb("bench", "trian") == (2, "", "osnb: 'trian' is not one of: metrics\n")
+    assert osnb("bench", "trian") == (2, "", "osnb: 'trian' is not one of: data, metrics, train\n")
 
 
 # Memory
@@ -318,3 +320,90 @@ def test_the_bench_brings_no_library_along_before_it_times():
     code = "import sys, osnb.bench.metrics; print(*{name.split('.')[0] for name in sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"torch", "sklearn", "scipy", "rich", "osr_metrics"} & set(done.stdout.split())
+
+
+# Training
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return training.compare(rounds=2, cases={"conv": training.Case(6, 16, 12)})
+
+
+def test_training_is_timed_as_steps_and_predictions_of_both_kinds(trained):
+    lines = {line["what"]: line for line in trained["lines"]}
+    assert list(lines) == ["step", "predict"]
+    assert trained["ratios"] == {
+        "conv": lines["step"]["ratio"],
+        "conv predict": lines["predict"]["ratio"],
+    }
+    assert all(line["plain"] > 0 and line["ours"] > 0 for line in lines.values())
+    assert lines["predict"]["distinct"].keys() == lines["predict"]["auroc"].keys()
+    assert lines["predict"]["distinct"]["plain"] == 12
+    difference = np.subtract(*lines["predict"]["auroc"].values())
+    assert abs(difference) <= 0.1  # of 36 pairs, three in another order
+
+
+def test_a_ratio_of_training_is_plain_by_ours_and_speeds_are_images_by_seconds(clock):
+    calls = {"plain": clock.takes(9, 6, 3)(None), "ours": clock.takes(9, 2, 3)(None)}
+    line = training._line("net", "step", calls, 12, 2, clock)
+    assert line["ratio"] == (6 / 2 + 3 / 3) / 2
+    assert (line["plain"], line["ours"]) == (12 / 4.5, 12 / 2.5)
+
+
+def test_our_step_trains_and_the_plain_one_computes_the_same_loss():
+    torch.manual_seed(0)
+    calls = training._calls("conv", training.Case(6, 16, 12), torch.device("cpu"))
+    losses = [calls["plain"]() for _ in range(8)]
+    assert losses[-1] < losses[0]
+    assert all(calls["ours"]() is None for _ in range(2))
+
+
+def test_the_table_of_training_names_the_machine_and_what_was_not_measured(trained):
+    text = printed(trained, training.show)
+    assert "conv" in text
+    assert "GPU: not measured" in text or "threads" in text
+
+
+# Data
+
+
+@pytest.fixture(scope="module")
+def moved():
+    return data.compare(rounds=2)
+
+
+def test_data_is_timed_three_ways_each_and_pillow_is_the_measure(moved):
+    ways = ["Pillow", "torchvision on Pillow", "ours"], ["Pillow", "ours", "ours, from the cache"]
+    assert [line["way"] for line in moved["lines"]] == [*ways[0], *ways[1]]
+    assert [line["ratio"] for line in moved["lines"] if line["way"] == "Pillow"] == [1, 1]
+    assert all(line["speed"] > 0 for line in moved["lines"])
+    assert "32 px: crop, flip, normalise: ours" in moved["ratios"]
+
+
+def test_the_three_ways_to_a_photograph_give_the_same_pixels(tmp_path):
+    files, said = data._photographs(None, tmp_path)
+    assert said == "drawn, 500 x 375"
+    calls = data._large(files[:3], tmp_path)
+    theirs, ours, cached = (np.array(call()).astype(int) for call in calls.values())
+    assert theirs.shape == (3, 3, 224, 224)
+    assert np.abs(theirs - ours).max() <= 1
+    np.testing.assert_array_equal(ours, cached)
+
+
+def test_the_three_ways_to_a_small_batch_differ_only_in_their_draws():
+    batches = {way: call() for way, call in data._small(32).items()}
+    assert {tuple(batch.shape) for batch in batches.values()} == {(128, 3, 32, 32)}
+    means = [batch.mean().item() for batch in batches.values()]
+    assert max(means) - min(means) < 0.1  # how much black came in
+
+
+def test_a_folder_without_photographs_is_refused(tmp_path):
+    code, _, said = osnb("bench", "data", "--folder", tmp_path)
+    assert (code, said) == (2, f"osnb: no *.JPEG or *.jpg in {tmp_path}\n")
+
+
+def test_the_table_of_data_says_which_photographs_and_what_was_not_measured(moved):
+    text = printed(moved, data.show)
+    assert "drawn, 500 x 375" in text
+    assert "GPU: not measured" in text

@@ -22,13 +22,13 @@ ROOMS = {
     "protocols": (DATA, {"numpy", "pandas"}, {"sklearn"}),
     "datasets": (
         GROUND | {"vision"},
-        {"numpy", "pandas", "torch", "PIL"},
-        {"torchvision", "sklearn", "scipy", "matplotlib"},
+        {"numpy", "pandas", "torch", "PIL", "simplejpeg"},
+        {"torchvision", "sklearn", "scipy", "matplotlib", "tqdm"},
     ),
     "augment": ({"catalogue"}, {"torch"}, set()),
     "models": (GROUND | {"vision"}, {"torch"}, {"timm"}),
     "losses": (GROUND, {"torch"}, set()),
-    "train": (GROUND, {"torch", "numpy"}, {"pandas", "tqdm", "IPython"}),
+    "train": (GROUND, {"torch", "numpy"}, {"pandas", "tqdm", "IPython", "cloudpickle"}),
     "scores": (GROUND, {"numpy", "scipy"}, set()),
     "metrics": (set(), {"numpy"}, set()),
     "tables": ({"labels", "repro"}, {"numpy", "pandas", "pyarrow"}, set()),
@@ -43,7 +43,7 @@ ROOMS = {
     "bench": (
         set(),
         {"numpy"},
-        {"rich", "torch", "sklearn"}
+        {"rich", "torch", "sklearn", "PIL"}
         | {"osr_metrics", "pytorch_ood", "torch_uncertainty", "torchmetrics"},
     ),
     "cli": (set(), {"typer"}, {"rich", "yaml"}),

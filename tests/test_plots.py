@@ -51,6 +51,14 @@ def history():
     return frame.assign(gamma_plus=rng.random(54), gamma_minus=rng.random(54))
 
 
+def progress():
+    """The history of one run, as `train.fit` writes it."""
+    return pd.DataFrame(
+        {"epoch": [1, 2, 3], "learning_rate": 0.1, "loss": [3.0, 2.0, 1.5]}
+        | {"gamma_plus": [0.1, 0.4, 0.3], "accuracy": [0.2, 0.5, 0.6], "best": [1.1, 1.4, 1.3]}
+    )
+
+
 PATHS = {
     "n3": [("n0", "entity"), ("n1", "whole"), ("n2", "animal"), ("n3", "dog")],
     "n6": [("n0", "entity"), ("n1", "whole"), ("n2", "animal"), ("n5", "feline"), ("n6", "lion")],
@@ -117,6 +125,7 @@ FIGURES = {
         IMAGES, columns=4, rows=["Chihuahua", "airliner"], titles=[f"no. {i}" for i in range(8)]
     ),
     "distance_boxes": lambda: plots.distance_boxes(distances(), title="rank correlation 0.9"),
+    "training": lambda: plots.training(progress()),
     "operating_point": lambda: plots.operating_point(one_run(), score="max_softmax", threshold=0.6),
 }
 WORDLESS = {"figure_1", "contact_sheet"}  # axes without a scale need no label
@@ -638,3 +647,12 @@ def test_frames_are_left_as_they_were():
     pd.testing.assert_frame_equal(epochs, epochs_before)
     for frame, copy in zip((points, bars), copies, strict=True):
         pd.testing.assert_frame_equal(frame, copy)
+
+
+def test_a_run_is_drawn_as_far_as_it_went_with_a_dot_at_its_best_epoch():
+    figure = plots.training(progress())
+    left, right = ([line.get_xydata().tolist() for line in ax.lines] for ax in figure.axes)
+    assert left == [[[1, 3], [2, 2], [3, 1.5]], [[2, 2]]]
+    assert right[1::2] == [[[2, 0.4]], [[2, 0.5]]]
+    assert figure.get_supxlabel() == "epoch 3: loss 1.500"
+    assert len(plots.training(progress()[["epoch", "loss"]][:1]).axes[1].lines) == 0

@@ -484,7 +484,7 @@ def test_training_reaches_what_it_runs_and_nothing_beside():
     parts = [name.split(".") for name in reached]
     in_rooms = {f"{room}.{names[-1]}" for _, room, *names in parts if names}
     assert in_rooms >= {
-        *("train.fit", "train._epoch", "train.SCHEDULES", "train.triangle", "repro.begin"),
+        *("train.fit", "train.Run", "train.SCHEDULES", "train.triangle", "repro.begin"),
         *("losses.entropic", "models.conv", "models.Network", "augment.flip", "labels.NEGATIVE"),
         *("metrics.confidence", "catalogue.Catalogue", "datasets.synsets", "datasets.draw"),
         *("datasets.Batches", "protocols.p2", "scores.columns", "tables.write"),

@@ -1,6 +1,11 @@
 """The loop against a loop written out, continuing against not stopping, and what is refused."""
 
+import errno
 import math
+import random
+import signal
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,6 +14,7 @@ import torch
 
 from osnb import losses, models, train
 from osnb.outputs import Outputs
+from osnb.train import checkpoint
 
 IMAGES = torch.rand(50, 1, 8, 8, generator=torch.Generator().manual_seed(1))
 LABELS = torch.randint(-1, 3, (50,), generator=torch.Generator().manual_seed(2))
@@ -21,9 +27,9 @@ class Shuffled:
     def __len__(self):
         return 4
 
-    def __call__(self, epoch):
+    def __call__(self, epoch, start=0):
         order = torch.randperm(50, generator=torch.Generator().manual_seed(epoch))
-        return [(IMAGES[rows], LABELS[rows]) for rows in order.split(16)]
+        return [(IMAGES[rows], LABELS[rows]) for rows in order.split(16)[start:]]
 
 
 batches = Shuffled()
@@ -49,7 +55,8 @@ def fit(model, directory, **changes):
         "directory": directory,
         "seed": 5,
     }
-    return train.fit(model, LOSS, batches, **(settings | changes))
+    loss = changes.pop("loss", LOSS)
+    return train.fit(model, loss, batches, **(settings | changes))
 
 
 def weights(model):
@@ -168,17 +175,183 @@ def test_a_loss_that_is_not_finite_stops_with_the_epoch_and_keeps_the_one_before
         return {}
 
     break_it.armed = False
-    with pytest.raises(FloatingPointError, match=r"epoch 3 is nan: lower the learning rate"):
+    with pytest.raises(FloatingPointError, match=r"step 1 of epoch 3: lower the learning"):
         fit(model, tmp_path, validate=break_it)
     assert len(pd.read_parquet(tmp_path / "history.parquet")) == 2
 
 
-def test_a_truncated_checkpoint_is_named(tmp_path):
+def test_the_step_at_which_a_loss_stopped_being_finite_is_named(tmp_path):
+    def loss(out, labels):
+        loss.calls += 1
+        return LOSS(out, labels) * (float("inf") if loss.calls == 7 else 1)
+
+    loss.calls = 0
+    with pytest.raises(FloatingPointError, match=r"step 3 of epoch 2.*epoch 1 is kept"):
+        fit(new_model(), tmp_path, loss=loss)
+
+
+def damaged(file, how):
+    content = file.read_bytes()
+    middle = len(content) // 2
+    file.write_bytes(
+        {
+            "truncated": content[:1000],
+            "empty": b"",
+            "a byte turned": content[:middle]
+            + bytes([content[middle] ^ 1])
+            + content[middle + 1 :],
+            "without its checksum": content[:-32],
+            "another file": b"not a checkpoint" * 100,
+        }[how]
+    )
+
+
+DAMAGES = ["truncated", "empty", "a byte turned", "without its checksum", "another file"]
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_checkpoint_is_noticed_and_the_one_before_it_used(tmp_path, how):
+    straight = new_model()
+    history = fit(straight, tmp_path / "whole")
+    fit(new_model(), tmp_path / "broken", epochs=4, patience=np.inf)
+    damaged(tmp_path / "broken" / "checkpoint.pt", how)
+    model = new_model()
+    with pytest.warns(UserWarning, match=r"checkpoint\.pt is truncated.*the one before it"):
+        again = fit(model, tmp_path / "broken")
+    assert torch.equal(weights(model), weights(straight))
+    pd.testing.assert_frame_equal(again, history)
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_checkpoint_with_none_before_it_is_named(tmp_path, how):
     fit(new_model(), tmp_path, epochs=1)
-    file = tmp_path / "checkpoint.pt"
-    file.write_bytes(file.read_bytes()[:1000])
-    with pytest.raises(ValueError, match=r"checkpoint\.pt cannot be read .* remove it"):
+    damaged(tmp_path / "checkpoint.pt", how)
+    with pytest.raises(ValueError, match=r"checkpoint\.pt is truncated.*remove it"):
         fit(new_model(), tmp_path)
+
+
+def test_a_checkpoint_is_read_by_torch_alone_and_without_pickled_code(tmp_path):
+    fit(new_model(), tmp_path, epochs=2)
+    state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
+    assert [row["epoch"] for row in state["history"]] == [1, 2]
+    assert {"model", "optimizer", "step", "random"} < set(state)
+
+
+@pytest.mark.parametrize("nth", range(1, 7))
+def test_a_kill_at_any_file_operation_leaves_a_whole_checkpoint(tmp_path, monkeypatch, nth):
+    """Stop before the nth rename or write; the folder still holds the old state or the new one."""
+    checkpoint.keep({"step": 1}, tmp_path)
+    checkpoint.keep({"step": 2}, tmp_path)
+    calls = []
+
+    def counted(operation):
+        def called(*args, **settings):
+            calls.append(operation)
+            if len(calls) == nth:
+                raise KeyboardInterrupt
+            return operation(*args, **settings)
+
+        return called
+
+    for name in ("replace", "write_bytes", "open"):
+        monkeypatch.setattr(Path, name, counted(getattr(Path, name)))
+    with suppress(KeyboardInterrupt):
+        checkpoint.keep({"step": 3}, tmp_path)
+    monkeypatch.undo()
+    assert checkpoint.newest(tmp_path)["step"] in ({2, 3} if nth < 7 else {3})
+    checkpoint.keep({"step": 4}, tmp_path)
+    assert checkpoint.newest(tmp_path)["step"] == 4
+
+
+def stopping(after):
+    """A loss that interrupts this process while it computes its nth batch."""
+
+    def loss(out, labels):
+        loss.calls += 1
+        if loss.calls == after:
+            signal.raise_signal(signal.SIGINT)
+        return LOSS(out, labels)
+
+    loss.calls = 0
+    return loss
+
+
+@pytest.mark.parametrize("after", [1, 3, 4, 5, 10])
+def test_an_interrupt_finishes_its_step_keeps_it_and_the_next_run_goes_on_from_there(
+    tmp_path, after
+):
+    straight = new_model()
+    history = fit(straight, tmp_path / "whole")
+    step, epoch = (after - 1) % 4 + 1, (after - 1) // 4 + 1
+    with pytest.raises(KeyboardInterrupt, match=f"kept after step {step} of epoch {epoch}"):
+        fit(new_model(), tmp_path / "stopped", loss=stopping(after))
+    state = checkpoint.newest(tmp_path / "stopped")
+    assert (state["step"], len(state["history"])) == (step, epoch - 1)
+    model, loss = new_model(), stopping(0)
+    again = fit(model, tmp_path / "stopped", loss=loss)
+    assert loss.calls == 16 - after
+    assert torch.equal(weights(model), weights(straight))
+    pd.testing.assert_frame_equal(again, history)
+
+
+def test_the_handler_of_interrupts_is_put_back(tmp_path):
+    before = signal.getsignal(signal.SIGINT)
+    fit(new_model(), tmp_path, epochs=1)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_checkpoints_within_an_epoch_change_no_number(tmp_path):
+    straight, often = new_model(), new_model()
+    history = fit(straight, tmp_path / "a")
+    pd.testing.assert_frame_equal(fit(often, tmp_path / "b", every=0.0), history)
+    assert torch.equal(weights(often), weights(straight))
+
+
+def test_random_states_of_other_libraries_survive_an_interrupt(tmp_path):
+    """A loss that draws from Python's and numpy's global generators."""
+
+    def drawing(stop):
+        inner = stopping(stop)
+
+        def loss(out, labels):
+            return inner(out, labels) * (1 + random.random() + np.random.random())  # noqa: NPY002
+
+        return loss
+
+    losses = []
+    for folder, stops in (("whole", [0]), ("stopped", [6, 0])):
+        random.seed(1)
+        np.random.seed(1)  # noqa: NPY002
+        for stop in stops:
+            try:
+                history = fit(new_model(), tmp_path / folder, loss=drawing(stop))
+            except KeyboardInterrupt:
+                random.seed(2)
+                np.random.seed(2)  # noqa: NPY002
+        losses.append(history["loss"].tolist())
+    assert losses[0] == losses[1]
+
+
+def test_no_space_left_says_at_which_step_and_keeps_what_was_there(tmp_path, monkeypatch):
+    fit(new_model(), tmp_path, epochs=2)
+    before = (tmp_path / "checkpoint.pt").read_bytes()
+
+    def full(self, content):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="disk was full after step 0 of epoch 4") as caught:
+        fit(new_model(), tmp_path)
+    assert caught.value.errno == errno.ENOSPC
+    assert (tmp_path / "checkpoint.pt").read_bytes() == before
+
+
+def test_a_step_that_needs_too_much_memory_says_which_and_what_to_change(tmp_path):
+    def loss(out, labels):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 8 TB")
+
+    with pytest.raises(MemoryError, match=r"step 1 of epoch 1 with 16 images.*lower batch_size"):
+        fit(new_model(), tmp_path, loss=loss)
 
 
 def test_predict_keeps_the_order_and_turns_dropout_off():

@@ -1,13 +1,14 @@
-"""The slider moves the point, the sentence and the picture together."""
+"""The slider moves point, sentence and picture together; the live figure follows its file."""
 
 import gc
+import threading
 import weakref
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from osnb import metrics, plots, widgets
+from osnb import metrics, plots, repro, widgets
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +97,68 @@ def test_its_text_form_is_a_sentence_for_readers_without_a_kernel(view):
 def test_a_missing_column_is_named(table):
     with pytest.raises(ValueError, match="margin; got 75 rows with role, label"):
         widgets.threshold_slider(table, score="margin", threshold=0.5)
+
+
+# A run while it trains
+
+
+class Shown:
+    """Stands in for a display: remembers what it was asked to show, and when."""
+
+    def __init__(self):
+        self.figures, self.changed = [], threading.Event()
+
+    def update(self, figure):
+        self.figures.append(figure)
+        self.changed.set()
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    import IPython.display
+
+    display = Shown()
+    monkeypatch.setattr(IPython.display, "display", lambda **_: display)
+    return display
+
+
+def write(file, epochs):
+    rows = {"epoch": range(1, epochs + 1), "loss": np.linspace(2, 1, epochs)}
+    with repro.writing(file) as aside:
+        pd.DataFrame(rows).to_parquet(aside)
+
+
+def test_the_live_figure_follows_the_history_while_it_grows_and_ends_with_all_of_it(
+    tmp_path, shown
+):
+    threads = threading.active_count()
+    with widgets.live(tmp_path, seconds=0.01):
+        for epochs in (1, 2):
+            shown.changed.clear()
+            write(tmp_path / "history.parquet", epochs)
+            assert shown.changed.wait(20)
+        write(tmp_path / "history.parquet", 5)
+    lengths = [len(figure.axes[0].lines[0].get_xdata()) for figure in shown.figures]
+    assert lengths[-1] == 5
+    assert lengths == sorted(set(lengths))  # drawn only where the file changed
+    assert threading.active_count() == threads
+
+
+def test_an_interrupt_is_told_and_passed_on_and_the_thread_ends(tmp_path, shown, capsys):
+    threads = threading.active_count()
+
+    def stopped():
+        with widgets.live(tmp_path, seconds=0.01):
+            raise KeyboardInterrupt("kept after step 3 of epoch 2")
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert "kept after step 3 of epoch 2; run the cell again" in capsys.readouterr().out
+    assert threading.active_count() == threads
+    assert shown.figures == []
+
+
+def test_a_run_without_an_epoch_yet_shows_nothing(tmp_path, shown):
+    with widgets.live(tmp_path, seconds=0.01):
+        pass
+    assert shown.figures == []

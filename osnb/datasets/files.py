@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from PIL import Image
 
-from osnb.datasets.images import Images, decode
+from osnb.datasets.cache import Files, stored
+from osnb.datasets.images import Images
 
 SUFFIXES = (".jpeg", ".jpg", ".png")
 WNID = re.compile(r"n\d{8}")
@@ -67,35 +67,43 @@ def rows(files: Sequence[tuple[str, str, str]], *, part: str, split: str) -> pd.
     return pd.DataFrame({"sample": samples, "wnid": wnids, "split": split, "path": paths})
 
 
-def photographs(root: Path, table: pd.DataFrame, *, resize: int, crop: int) -> Images:
+def photographs(
+    root: Path, table: pd.DataFrame, *, resize: int, crop: int, cache: str | Path = ""
+) -> Images:
     """Images of files of any size: short side to `resize`, then a window of `crop`, in pixels.
 
+    Args:
+        root: folder that the paths start from.
+        table: rows with column `path`.
+        resize: length of the short side, in pixels.
+        crop: side of the window, in pixels, <= resize.
+        cache: folder where the resized photographs are kept, see `osnb.datasets.cache`; empty:
+            they are decoded whenever they are read. No pixel differs.
+
     Raises:
-        ValueError: the window is larger than the photograph.
+        ValueError: the window is larger than the photograph, or the cache's disk too small.
     """
     if not 0 < crop <= resize:
         raise ValueError(f"need 0 < crop <= resize; got crop {crop} and resize {resize}")
-    paths = table["path"].to_numpy()
+    source = Files(root, table["path"].to_numpy(), resize)
+    if cache:
+        source = stored(source, Path(cache))
 
     def read(positions: np.ndarray, places: np.ndarray | None = None) -> torch.Tensor:
-        pixels = torch.empty((len(positions), crop, crop, 3), dtype=torch.uint8)
+        pixels = np.empty((len(positions), 3, crop, crop), np.uint8)
         for i, position in enumerate(positions):
-            path = root / paths[position]
-            photo = decode(path.read_bytes(), str(path))
-            place = None if places is None else places[i]
-            pixels[i] = torch.from_numpy(np.array(_window(photo, resize, crop, place)))
-        return pixels.permute(0, 3, 1, 2).contiguous()
+            window = _window(source.whole(position), crop, None if places is None else places[i])
+            np.copyto(pixels[i], window)
+        return torch.from_numpy(pixels)
 
     return Images(table, read, (3, crop, crop), crops=True)
 
 
-def _window(photo: Image.Image, resize: int, crop: int, place: np.ndarray | None) -> Image.Image:
-    """The photograph with its short side at `resize`, cut at the place, or in the centre."""
-    short = min(photo.size)
-    width, height = (int(resize * side / short) for side in photo.size)
-    photo = photo.resize((width, height), Image.Resampling.BILINEAR)
+def _window(photo: np.ndarray, crop: int, place: np.ndarray | None) -> np.ndarray:
+    """(3, crop, crop) of a photograph (3, height, width), at the place, or in the centre."""
+    height, width = photo.shape[1:]
     if place is None:
         top, left = round((height - crop) / 2), round((width - crop) / 2)
     else:
         top, left = int(place[0] * (height - crop + 1)), int(place[1] * (width - crop + 1))
-    return photo.crop((left, top, left + crop, top + crop))
+    return photo[:, top : top + crop, left : left + crop]

@@ -1,12 +1,8 @@
-"""Images of a data set, read by position, and the batches that training and testing take."""
+"""Images of a data set, read by position: from files, from memory, or from a device's memory."""
 
 import io
-import warnings
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +10,6 @@ import pandas as pd
 import torch
 from PIL import Image
 from torch import Tensor
-
-from osnb import repro
-from osnb.labels import UNKNOWN
-
-Transform = Callable[..., Tensor]
 
 
 class Images(NamedTuple):
@@ -28,7 +19,8 @@ class Images(NamedTuple):
         rows: one row per image in a stable order; columns `sample` (unique id, str), `wnid`
             (the class's id: its name where there is no wnid), `split` (train or test) and, for
             files, `path` (relative to the reader's folder).
-        read: `read(positions)`, positions (n,) int in `rows`, gives (n, channels, S, S) uint8.
+        read: `read(positions)`, positions (n,) int in `rows`, gives (n, channels, S, S) uint8,
+            on the CPU unless the images are `resident` elsewhere.
         shape: (channels, S, S) of every image read.
         crops: whether `read(positions, places)` is understood too: photographs larger than S.
             A place (2,) in [0, 1) says where the window lies, from top to bottom and from left
@@ -95,182 +87,69 @@ def kept(rows: pd.DataFrame, load: Callable[[int], np.ndarray], shape: tuple) ->
     return Images(rows, read, shape)
 
 
-def batches(
-    images: Images,
-    rows: pd.DataFrame,
-    *,
-    batch_size: int,
-    seed: int,
-    shuffle: bool,
-    transform: Transform,
-    crop: str = "centre",
-    threads: int = 0,
-    broken: str = "stop",
-) -> "Batches":
-    """Batches of the images that `rows` names; labels are checked here, once and for all.
+def resident(images: Images, device: torch.device | str) -> Images:
+    """The same images as one uint8 tensor on a device, so that batches are made there.
+
+    All are read and moved when the first batch is: in a process that was sent the object, on the
+    device of that name there. `batches` then cuts, augments and converts on the device, while
+    its order and draws come from the CPU, so that no byte differs from those without it; and no
+    step waits for the device. Keep `threads=0`: there is nothing to decode ahead.
 
     Args:
-        images: what a reader gave.
-        rows: N rows with columns `sample` (as in `images.rows`) and `label`.
-        batch_size: images per batch; the last batch holds what is left over.
-        seed: with the epoch, all that order and augmentation depend on.
-        shuffle: a new order every epoch, for training: no label may then be UNKNOWN.
-        transform: one of `augment.AUGMENT`, called on every uint8 batch with its own generator.
-        crop: where the window lies in a photograph larger than it: 'centre', or 'random' for
-            training. An image of the window's own size has one place, so it makes no difference.
-        threads: batches made ahead at the same time, 0 for none; never changes a byte. Pays
-            where `read` decodes files.
-        broken: on an image that does not decode, 'stop' or 'skip' it and its label.
+        images: N small images, which take N * channels * S * S bytes of the device's memory.
+        device: 'cuda', 'cpu', ...: a name without a number is the process's own such device.
 
     Raises:
-        ValueError: a setting is none of its choices, `rows` is empty or names a sample that
-            `images` lacks, or a label is no integer, below -2, or UNKNOWN in training.
+        ValueError: these are photographs that are cropped while they are read.
     """
-    _one_of("crop", crop, ("centre", "random"))
-    _one_of("broken", broken, ("stop", "skip"))
-    if batch_size < 1 or threads < 0:
-        raise ValueError(f"need batch_size >= 1, threads >= 0; got {batch_size} and {threads}")
-    if rows.empty:
-        raise ValueError("need at least one row to make batches of; got none")
-    labels = _labels(rows["label"], training=shuffle)
-    positions = pd.Index(images.rows["sample"]).get_indexer(rows["sample"])
-    if (positions < 0).any():
-        absent = rows["sample"][positions < 0]
+    if images.crops:
         raise ValueError(
-            f"{len(absent)} of {len(rows)} samples are not in the data set: {absent.iloc[0]!r}, ..."
+            "resident needs images of one size; photographs are cropped while they are read: "
+            "give their reader a cache, a folder for pixels that are decoded once"
         )
-    return Batches(
-        images, rows, positions, labels, batch_size, seed, shuffle, transform, crop, threads, broken
-    )
+    return images._replace(read=_Resident(images, torch.device(device)))
 
 
-@dataclass
-class Batches:
-    """Batches of one epoch after another, made by `batches`; calling it with an epoch starts one.
+class _Resident:
+    """`read` of images that lie on a device; pickled without them."""
 
-    It holds no random state. The order is drawn from (seed, epoch), crops and transform of batch
-    i from (seed, epoch, i), each by a generator of its own: a run that is resumed sees the same
-    bytes, with any number of threads. The last batch is kept however short, so that every row
-    is seen once an epoch. (BatchNorm2d works on a batch of one image, over its pixels;
-    BatchNorm1d refuses it.)
+    def __init__(self, images: Images, device: torch.device):
+        self.images, self.device = images, device
+        self.pixels, self.broken, self.lock = None, np.zeros(len(images.rows), bool), Lock()
 
-    Attributes:
-        skipped: sample to reason, for each image left out so far (broken='skip').
-    """
+    def __getstate__(self) -> tuple:
+        return self.images, self.device
 
-    images: Images
-    given: pd.DataFrame
-    positions: np.ndarray
-    labels: Tensor
-    batch_size: int
-    seed: int
-    shuffle: bool
-    transform: Transform
-    crop: str
-    threads: int
-    broken: str
-    skipped: dict[str, str] = field(default_factory=dict)
+    def __setstate__(self, state: tuple) -> None:
+        self.__init__(*state)
 
-    def __len__(self) -> int:
-        return -(-len(self.labels) // self.batch_size)
+    def __call__(self, positions: np.ndarray) -> Tensor:
+        with self.lock:
+            if self.pixels is None:
+                self.pixels = self._moved()
+        positions = np.array(positions)  # a copy: torch warns about read-only ones
+        if self.broken[positions].any():
+            return self.images.read(positions).to(self.device)  # says which one is broken
+        index = torch.from_numpy(positions)
+        if self.device.type == "cuda":
+            index = index.pin_memory()  # so that nothing waits for the copy
+        return self.pixels[index.to(self.device, non_blocking=True)]
 
-    @property
-    def rows(self) -> pd.DataFrame:
-        """The rows as given but for the images skipped so far: what an unshuffled pass yields."""
-        return self.given[~self.given["sample"].isin(list(self.skipped))]
-
-    def __call__(self, epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield images (n, channels, S, S) float32 in [0, 1] and labels (n,) int64, per batch.
-
-        Raises:
-            BrokenImage: an image does not decode, when its batch's turn comes (broken='stop'),
-                or not one does, at the end (broken='skip').
-        """
-        count, before = len(self.labels), len(self.skipped)
-        order = torch.arange(count)
-        if self.shuffle:
-            order = torch.randperm(count, generator=self._generator(epoch, "order"))
-        chunks = order.split(self.batch_size)
-        made = _ahead(lambda i: self._batch(epoch, i, chunks[i]), len(chunks), self.threads)
-        with closing(made):
-            yield from (batch for batch in made if len(batch[1]))
-        if self.rows.empty:
-            reason = next(iter(self.skipped.values()))
-            raise BrokenImage(f"none of the {count} images decodes; the first: {reason}")
-        if len(self.skipped) > before:
-            names = ", ".join(sorted(self.skipped))
-            warnings.warn(f"{len(self.skipped)} images did not decode: {names}", stacklevel=2)
-
-    def _generator(self, epoch: int, part: str | int) -> torch.Generator:
-        """Seed, epoch and part mixed: 60 bits of the sha256 of the three as text."""
-        mixed = repro.digest(f"{int(self.seed)} {int(epoch)} {part}")
-        return torch.Generator().manual_seed(int(mixed[:15], 16))
-
-    def _batch(self, epoch: int, i: int, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        generator = self._generator(epoch, i)
-        places = torch.rand(len(chosen), 2, generator=generator, dtype=torch.float64).numpy()
-        try:
-            pixels = self._read(chosen, places)
-        except BrokenImage:
-            if self.broken == "stop":
-                raise
-            chosen, pixels = self._whole(chosen, places)
-        pixels = self.transform(pixels, generator=generator)
-        return pixels.float().div_(255), self.labels[chosen]
-
-    def _read(self, chosen: Tensor, places: np.ndarray) -> Tensor:
-        positions = self.positions[chosen.numpy()]
-        if self.images.crops and self.crop == "random":
-            return self.images.read(positions, places)
-        return self.images.read(positions)
-
-    def _whole(self, chosen: Tensor, places: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Those of a batch that decode, one by one, and their pixels; the others are noted."""
-        good, pixels = [], [torch.empty((0, *self.images.shape), dtype=torch.uint8)]
-        for i in range(len(chosen)):
+    def _moved(self) -> Tensor:
+        """(N, channels, S, S) on the device; those that do not decode are noted."""
+        pixels = torch.zeros(
+            (len(self.broken), *self.images.shape), dtype=torch.uint8, device=self.device
+        )
+        for part in np.array_split(np.arange(len(pixels)), -(-len(pixels) // 1024)):
             try:
-                pixels.append(self._read(chosen[i : i + 1], places[i : i + 1]))
-                good.append(i)
-            except BrokenImage as error:
-                self.skipped[self.given["sample"].iloc[int(chosen[i])]] = str(error)
-        return chosen[good], torch.cat(pixels)
+                pixels[part[0] : part[-1] + 1] = self.images.read(part)
+            except BrokenImage:
+                self._one_by_one(part, pixels)
+        return pixels
 
-
-def _ahead(make: Callable, count: int, threads: int) -> Iterator:
-    """make(0), make(1), ... in order, at most `threads` + 1 of them made ahead.
-
-    What a thread raises is raised here in its turn; no thread outlives the iteration, whether it
-    ends, fails or is abandoned.
-    """
-    if not threads:
-        yield from map(make, range(count))
-        return
-    pool, waiting = ThreadPoolExecutor(threads), deque()
-    try:
-        for i in range(count):
-            waiting.append(pool.submit(make, i))
-            if len(waiting) > threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _labels(column: pd.Series, *, training: bool) -> Tensor:
-    labels = column.to_numpy()
-    if not np.issubdtype(labels.dtype, np.integer):
-        raise ValueError(f"labels must be integers; got {labels.dtype}")
-    lowest = UNKNOWN + 1 if training else UNKNOWN
-    if labels.min() < lowest:
-        purpose = "training (shuffle=True)" if training else "testing"
-        raise ValueError(
-            f"labels for {purpose} must be >= {lowest}; got {labels.min()} "
-            f"in {(labels < lowest).sum()} of {len(labels)} rows"
-        )
-    return torch.from_numpy(labels.astype(np.int64))
-
-
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
+    def _one_by_one(self, part: np.ndarray, pixels: Tensor) -> None:
+        for position in part:
+            try:
+                pixels[position] = self.images.read(np.array([position]))[0]
+            except BrokenImage:
+                self.broken[position] = True

@@ -12,6 +12,7 @@ from osnb.plots.histograms import (
     operating_point,
     score_histograms,
 )
+from osnb.plots.history import training
 from osnb.plots.lessons import (
     contact_sheet,
     distance_boxes,
@@ -39,4 +40,5 @@ __all__ = [
     "oscr_points",
     "reduced_tree",
     "score_histograms",
+    "training",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-LOCAL = {"run", "data", "workers"}  # parameters that change no number: names, places, threads
+LOCAL = {"run", "data", "workers", "cache", "resident"}  # they change no number: names, places
 
 
 def code_cells(notebook: Path, *, parameters: bool = True) -> list[str]:

@@ -11,7 +11,9 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-PAPERS = {"palechor2023": "1", "vaze2022": "2", "kim2021": "3"}  # tens digit of their notebooks
+from osnb.cli import bench, more
+from osnb.cli.more import PAPERS
+
 SIZES = ("mini", "tiny", "paper")
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 
@@ -45,15 +47,6 @@ def _sentence(error: Exception) -> str:
     return f"{what}: {error.filename}" if error.filename else what
 
 
-class Listed(TyperGroup):
-    """Commands that answer a wrong name with the right ones."""
-
-    def get_command(self, ctx, name):  # noqa: ARG002
-        from osnb.catalogue import Catalogue
-
-        return Catalogue(self.commands)[name]
-
-
 app = typer.Typer(
     cls=Polite,
     no_args_is_help=True,
@@ -62,10 +55,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Open-set recognition, reproducibly: run notebooks, make lists, see what is done.",
 )
-data = typer.Typer(no_args_is_help=True, help="Build the data that ships with the package.")
-app.add_typer(data, name="data")
-bench = typer.Typer(cls=Listed, no_args_is_help=True, help="Time this package beside others.")
-app.add_typer(bench, name="bench")
+for name, command in more.COMMANDS.items():
+    app.command(name)(command)
+app.add_typer(more.data, name="data")
+app.add_typer(bench.app, name="bench")
 
 Force = Annotated[bool, typer.Option("--force", help="Repeat runs that are up to date.")]
 
@@ -213,122 +206,3 @@ def show(name: Annotated[str, typer.Argument(help="<run> or <notebook>/<run>", m
         raise ValueError(f"no run is called {name!r}; there are: {names or 'none'}")
     for each in found:
         print(json.dumps(each, indent=1))
-
-
-@app.command()
-def claims(
-    paper: Annotated[str, typer.Option(help=f"One of {', '.join(PAPERS)}; all if left out.")] = "",
-    size: Annotated[str, typer.Option(help="printed, mini, tiny or paper; all if left out.")] = "",
-    file: Annotated[Path | None, typer.Option("--json", help="File to write as well.")] = None,
-):
-    """Decide what the papers claim: on their printed numbers and on the finished runs."""
-    from osnb import claims, repro
-
-    sizes = [size] if size else [*claims.SIZES]
-    decided = claims.decide([paper] if paper else [*PAPERS], sizes)
-    if file:
-        with repro.writing(file) as aside:
-            decided.to_json(aside, orient="records", indent=1)
-    print(*claims.report(decided), sep="\n")
-
-
-@app.command()
-def outputs():
-    """For developers: keep the default runs' outputs in notebooks/, their numbers in README.md."""
-    from osnb import gallery, repro
-    from osnb.publish import keep_outputs
-
-    for notebook in sorted((repro.root() / "notebooks").glob("*.ipynb")):
-        executed, reason = _default_run(notebook)
-        if not reason:
-            keep_outputs(notebook, executed)
-        print(f"{notebook.stem:30} {reason or 'outputs kept'}")
-    root = repro.root()
-    found = {"artefacts": gallery.rows(root), "findings": gallery.findings(root)}
-    gallery.update(root / "README.md", found)
-
-
-def _default_run(notebook: Path) -> tuple[Path, str]:
-    """The executed copy with the notebook's own parameters, and why it cannot serve, if so."""
-    from osnb import repro
-    from osnb.run import done, plan
-
-    defaults = repro.declared(notebook)
-    file = repro.root() / "params" / notebook.stem / f"{defaults['run']}.yaml"
-    found = plan(file)
-    executed = found.directory / "executed.ipynb"
-    if found.parameters != defaults:
-        return executed, f"left as it is: {file} sets other values than the notebook's defaults"
-    return executed, "" if done(found) else f"left as it is: its run {found.run} is not done"
-
-
-@app.command()
-def protocol(
-    name: Annotated[str, typer.Argument(help="p1, p2 or p3")],
-    images: Annotated[Path | None, typer.Option(help="Folder of the data set.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the file lists.")] = None,
-    reader: Annotated[str, typer.Option(help="How to read the data set.")] = "ilsvrc",
-):
-    """Print a protocol's classes as csv, or write the file lists of a data set in it."""
-    from osnb import protocols
-
-    rule = protocols.PROTOCOLS[name]
-    if (images is None) != (out is None):
-        raise ValueError("file lists need both --images DIR and --out DIR")
-    if images is None:
-        print(protocols.class_list(rule()).to_csv(index=False, lineterminator="\n"), end="")
-        return
-    _file_lists(name, images, out, reader)
-
-
-def _file_lists(name: str, images: Path, out: Path, reader: str) -> None:
-    from osnb import protocols, repro
-    from osnb.datasets import READERS
-
-    files = READERS[reader](images).rows
-    classes = protocols.PROTOCOLS[name](available=set(files["wnid"]))
-    if "path" in files:
-        files = files.assign(sample=files["path"])
-    for split, table in protocols.file_lists(classes, files).items():
-        with repro.writing(out / f"{name}_{split}.csv") as aside:
-            table.to_csv(aside, index=False, header=False, lineterminator="\n")
-        print(f"{out / f'{name}_{split}.csv'}: {len(table)} images")
-    print(protocols.describe(classes))
-
-
-@data.command()
-def wordnet(
-    wordnet: Annotated[Path | None, typer.Option(help="WordNet 3.0's dict folder.")] = None,
-    out: Annotated[Path | None, typer.Option(help="File to write.")] = None,
-):
-    """Build the noun hierarchy from WordNet 3.0, by default in its place in the package."""
-    from osnb import hierarchy
-    from osnb.wordnet import build
-
-    path = out or hierarchy.NOUNS
-    build(path, folder=wordnet)
-    print(f"{path}: {path.stat().st_size:,} bytes")
-
-
-@bench.command("metrics")
-def bench_metrics(
-    rows: Annotated[list[int] | None, typer.Option(min=100, help="A size; may repeat.")] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Rounds, each of all candidates.")] = 5,
-    memory: Annotated[int | None, typer.Option(min=100, help="Take one size's memory.")] = None,
-    double: Annotated[bool, typer.Option("--double", help="--memory of float64 scores.")] = False,
-    file: Annotated[Path | None, typer.Option("--json", help="File to write as well.")] = None,
-):
-    """Time all metrics of one scores column beside public libraries and a bare sort."""
-    from rich.console import Console
-
-    from osnb import repro
-    from osnb.bench import metrics
-
-    if memory:
-        found = metrics.memory(memory, kind="float64" if double else "float32")
-    else:
-        found = metrics.compare(rows or metrics.ROWS, repeats=repeats)
-    if file:
-        repro.write_json(file, found)
-    lines = metrics.show_memory(found) if memory else metrics.show(found)
-    Console(markup=False, highlight=False, soft_wrap=True).print(*lines, sep="\n")

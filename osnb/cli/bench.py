@@ -1,0 +1,73 @@
+"""`osnb bench`: the tables of room `bench`, printed and written as json."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+
+
+class Listed(TyperGroup):
+    """Commands that answer a wrong name with the right ones."""
+
+    def get_command(self, ctx, name):  # noqa: ARG002
+        from osnb.catalogue import Catalogue
+
+        return Catalogue(self.commands)[name]
+
+
+app = typer.Typer(cls=Listed, no_args_is_help=True, help="Time this package beside others.")
+Json = Annotated[Path | None, typer.Option("--json", help="File to write as well.")]
+Rounds = Annotated[int, typer.Option(min=1, help="How often each is timed, in turns.")]
+
+
+def _report(found: dict, show: Callable[[dict], list], file: Path | None) -> None:
+    """Write a report, if a file is given, and print it."""
+    from rich.console import Console
+
+    from osnb import repro
+
+    if file:
+        repro.write_json(file, found)
+    Console(markup=False, highlight=False, soft_wrap=True).print(*show(found), sep="\n")
+
+
+@app.command("metrics")
+def bench_metrics(
+    rows: Annotated[list[int] | None, typer.Option(min=100, help="A size; may repeat.")] = None,
+    repeats: Rounds = 5,
+    memory: Annotated[int | None, typer.Option(min=100, help="Take one size's memory.")] = None,
+    double: Annotated[bool, typer.Option("--double", help="--memory of float64 scores.")] = False,
+    file: Json = None,
+):
+    """Time all metrics of one scores column beside public libraries and a bare sort."""
+    from osnb.bench import metrics
+
+    if memory:
+        found = metrics.memory(memory, kind="float64" if double else "float32")
+        _report(found, metrics.show_memory, file)
+    else:
+        _report(metrics.compare(rows or metrics.ROWS, repeats=repeats), metrics.show, file)
+
+
+@app.command("train")
+def bench_train(rounds: Rounds = 3, file: Json = None):
+    """Time a training step and a prediction beside the plain float32 loop."""
+    from osnb.bench import train
+
+    _report(train.compare(rounds=rounds), train.show, file)
+
+
+@app.command("data")
+def bench_data(
+    rounds: Rounds = 5,
+    folder: Annotated[
+        Path | None, typer.Option(help="Photographs to read; drawn ones if left out.")
+    ] = None,
+    file: Json = None,
+):
+    """Time small images from memory and photographs from files beside Pillow's way."""
+    from osnb.bench import data
+
+    _report(data.compare(rounds=rounds, folder=folder), data.show, file)

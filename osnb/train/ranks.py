@@ -1,0 +1,159 @@
+"""Several processes that share every batch: plain DistributedDataParallel under torchrun.
+
+`launch` writes the run to a file and starts `torchrun` on it as a child process, so that the
+kernel of a notebook never forks after CUDA. Each process takes its part of the same global
+batches and torch averages their gradients; process 0 alone validates and writes. A process that
+dies takes the others down, and torchrun starts all of them again from the last checkpoint.
+"""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, distributed, nn
+
+RESTARTS = 3
+TALK = 20  # steps between two of them in which processes agree on stopping
+TOLD = "osnb: "
+
+
+def count() -> int:
+    """Processes that share a batch; 1 outside of torchrun."""
+    return distributed.get_world_size() if distributed.is_initialized() else 1
+
+
+def number() -> int:
+    """This process among them, from 0."""
+    return distributed.get_rank() if distributed.is_initialized() else 0
+
+
+def share(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, int]:
+    """This process's part of a batch, and what its summed loss counts.
+
+    Gradients are averaged over the processes: a sum over a part counts as often as there are
+    processes. A batch of fewer samples than processes goes to all of them, and counts once.
+    """
+    if len(labels) < count():
+        return images, labels, 1
+    part = [column.tensor_split(count())[number()] for column in (images, labels)]
+    return *part, count()
+
+
+def wrapped(model: nn.Module) -> nn.Module:
+    """The model with gradients averaged over the processes; itself if there is one."""
+    return model if count() == 1 else nn.parallel.DistributedDataParallel(model)
+
+
+def total(value: Tensor) -> Tensor:
+    """Sum over the processes, in every one of them."""
+    return _reduced(value, distributed.ReduceOp.SUM)
+
+
+def largest(value: Tensor) -> Tensor:
+    """Maximum over the processes, in every one of them."""
+    return _reduced(value, distributed.ReduceOp.MAX)
+
+
+def _reduced(value: Tensor, how) -> Tensor:
+    value = value.clone()
+    if count() > 1:
+        distributed.all_reduce(value, how)
+    return value
+
+
+def from_first(compute: Callable[[], Any]) -> Any:
+    """What process 0 computes, in every process."""
+    found = [compute() if number() == 0 else None]
+    if count() > 1:
+        distributed.broadcast_object_list(found)
+    return found[0]
+
+
+def gathered(value: Any) -> list:
+    """Every process's value, in every process."""
+    values = [value] * count()
+    if count() > 1:
+        distributed.all_gather_object(values, value)
+    return values
+
+
+def agreed(value: int, step: int) -> int:
+    """Process 0's number, in every process; 0 between the steps at which they talk."""
+    if count() == 1:
+        return value
+    if step % TALK:
+        return 0
+    shared = torch.tensor(value, device="cuda" if torch.cuda.is_available() else "cpu")
+    distributed.broadcast(shared, 0)
+    return int(shared)
+
+
+def launch(job: Callable[[], None], devices: int, directory: Path, heard: Callable) -> None:
+    """Carry out `job` in `devices` processes of this machine, under torchrun.
+
+    $OSNB_TORCHRUN adds options, such as those for several machines.
+
+    Args:
+        job: called in every process once they know each other.
+        devices: processes on this machine.
+        directory: where the job is kept for the processes to read.
+        heard: called with what process 0 has told.
+
+    Raises:
+        RuntimeError: the processes failed again and again; the message ends with their last lines.
+        KeyboardInterrupt: this process was interrupted, and the others have ended.
+    """
+    import cloudpickle
+
+    file = Path(directory) / "ranks.pkl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(cloudpickle.dumps(job))  # at once: an optimizer keeps its model's parameters
+    command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={devices}"]
+    command += shlex.split(os.environ.get("OSNB_TORCHRUN", "--standalone"))
+    command += [f"--max-restarts={RESTARTS}", "-m", "osnb.train.worker", str(file)]
+    try:
+        code, lines = _relayed(command, heard)
+    finally:
+        file.unlink()
+    if code:
+        said = "\n".join(lines)
+        raise RuntimeError(f"{devices} processes failed {1 + RESTARTS} times:\n{said}")
+
+
+def _relayed(command: list[str], heard: Callable) -> tuple[int, deque]:
+    """Run a command; its exit code and last lines. An interrupt reaches it and is waited for."""
+    lines: deque = deque(maxlen=100)
+    quiet = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(command, **pipes, env=quiet, start_new_session=True) as child:
+        try:
+            for line in child.stdout:
+                told = json.loads(line[len(TOLD) :]) if line.startswith(TOLD) else {}
+                if "row" in told:
+                    heard(told)
+                else:
+                    lines.append(told.get("error", line).rstrip())
+        except KeyboardInterrupt:
+            child.send_signal(signal.SIGINT)
+            child.wait()
+            raise
+    return child.returncode, lines
+
+
+def tell(what: Any, *, every: bool = False) -> None:
+    """Say something that json can hold to the process that launched these.
+
+    Args:
+        what: to be said.
+        every: by every process, not by process 0 alone.
+    """
+    if count() > 1 and (every or number() == 0):
+        print(TOLD + json.dumps(what), flush=True)

@@ -1,0 +1,128 @@
+"""Two processes that share batches, beside one process that takes the same two halves."""
+
+import os
+import signal
+import sys
+from functools import partial
+
+import cloudpickle
+import numpy as np
+import pytest
+import torch
+
+from osnb import losses, models, train
+from osnb.losses import class_weights
+from osnb.train import ranks
+
+pytestmark = pytest.mark.slow
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # as a notebook's functions are
+
+IMAGES = torch.rand(50, 3, 16, 16, generator=torch.Generator().manual_seed(1))
+LABELS = torch.randint(-1, 3, (50,), generator=torch.Generator().manual_seed(2))
+WEIGHTS = class_weights(LABELS, classes=4)
+ENTROPIC = losses.LOSSES.bind("entropic", weight=1.0)
+BACKGROUND = losses.LOSSES.bind("background", weights=WEIGHTS, division="weights")
+
+
+class Batches:
+    """Four batches, the last of 2, or of 1 where `count` is 49."""
+
+    def __init__(self, count=50):
+        self.count = count
+
+    def __len__(self):
+        return 4
+
+    def __call__(self, epoch, start=0):
+        order = torch.randperm(self.count, generator=torch.Generator().manual_seed(epoch))
+        return [(IMAGES[rows], LABELS[rows]) for rows in order.split(16)[start:]]
+
+
+def mlp():
+    torch.manual_seed(3)
+    return models.mlp(classes=4, features=8, channels=3, size=16)
+
+
+def conv():
+    torch.manual_seed(3)
+    return models.conv(classes=4, features=8, width=4)
+
+
+def size(model):
+    return {"size": sum(float(p.detach().abs().sum()) for p in model.parameters())}
+
+
+def fit(model, directory, *, loss=ENTROPIC, count=50, **changes):
+    settings = {
+        "epochs": 3,
+        "optimizer": torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9),
+        "schedule": train.cosine,
+        "validate": size,
+        "directory": directory,
+        "seed": 5,
+    }
+    return train.fit(model, loss, Batches(count), **(settings | changes))
+
+
+def weights(model):
+    return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+@pytest.mark.parametrize("loss", [ENTROPIC, BACKGROUND], ids=["entropic", "weighted background"])
+@pytest.mark.parametrize("count", [50, 49])
+def test_without_batch_norm_two_processes_train_as_one_does(tmp_path, loss, count):
+    one, two = mlp(), mlp()
+    plain = fit(one, tmp_path / "one", loss=loss, count=count)
+    shared = fit(two, tmp_path / "two", loss=loss, count=count, devices=2)
+    np.testing.assert_allclose(shared["loss"], plain["loss"], rtol=1e-5)
+    np.testing.assert_allclose(shared["size"], plain["size"], rtol=1e-5)
+    torch.testing.assert_close(weights(two), weights(one), rtol=1e-4, atol=1e-6)
+    assert not (tmp_path / "two" / "ranks.pkl").exists()
+
+
+def test_with_batch_norm_they_train_as_one_that_takes_two_halves(tmp_path):
+    model, other = conv(), conv()
+    shared = fit(model, tmp_path, devices=2)["loss"]
+    optimizer, means = torch.optim.SGD(other.parameters(), lr=0.1, momentum=0.9), []
+    for epoch in (1, 2, 3):
+        total = 0.0
+        for step, (images, labels) in enumerate(Batches()(epoch)):
+            optimizer.param_groups[0]["lr"] = 0.1 * train.cosine((epoch - 1 + step / 4) / 3)
+            optimizer.zero_grad()
+            for rows in torch.arange(len(labels)).tensor_split(2):
+                value = ENTROPIC(other(images[rows]), labels[rows]).sum()
+                (value / len(labels)).backward()
+                total += value.item()
+            optimizer.step()
+        means.append(total / 50)
+    np.testing.assert_allclose(shared, means, rtol=1e-4)
+    torch.testing.assert_close(weights(model), weights(other), rtol=1e-3, atol=1e-5)
+
+
+def dying(out, labels, *, marker, when):
+    """The entropic loss; once, in process 1, the process is killed in its `when`th batch."""
+    dying.calls = getattr(dying, "calls", 0) + 1
+    if ranks.number() == 1 and dying.calls == when and not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return ENTROPIC(out, labels)
+
+
+def test_a_killed_process_is_started_again_and_the_run_ends_as_it_would_have(tmp_path):
+    straight, model = conv(), conv()
+    plain = fit(straight, tmp_path / "whole", devices=2)
+    loss = partial(dying, marker=tmp_path / "killed", when=7)
+    history = fit(model, tmp_path / "killed_once", loss=loss, devices=2)
+    assert (tmp_path / "killed").exists()
+    assert torch.equal(weights(model), weights(straight))
+    assert history["loss"].tolist() == plain["loss"].tolist()
+
+
+def failing(out, labels):
+    raise ValueError("a loss that does not work")
+
+
+def test_processes_that_fail_say_why(tmp_path, monkeypatch):
+    monkeypatch.setattr(ranks, "RESTARTS", 0)
+    with pytest.raises(RuntimeError, match=r"(?s)2 processes failed 1 times.*ValueError: a loss"):
+        fit(mlp(), tmp_path, loss=failing, devices=2)
