@@ -1,12 +1,18 @@
 """Two processes that share batches, beside one process that takes the same two halves."""
 
 import os
+import shlex
 import signal
+import socket
+import subprocess
 import sys
+import threading
+import time
 from functools import partial
 
 import cloudpickle
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -126,3 +132,61 @@ def test_processes_that_fail_say_why(tmp_path, monkeypatch):
     monkeypatch.setattr(ranks, "RESTARTS", 0)
     with pytest.raises(RuntimeError, match=r"(?s)2 processes failed 1 times.*ValueError: a loss"):
         fit(mlp(), tmp_path, loss=failing, devices=2)
+
+
+def test_processes_of_a_second_machine_join_those_of_the_first(tmp_path, monkeypatch):
+    """Two launchers of one process each, as the README says; here both run on this machine."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    meet = f"--nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=localhost:{port}"
+    monkeypatch.setenv("OSNB_TORCHRUN", meet)
+    monkeypatch.setattr(ranks, "RESTARTS", 0)
+    file = tmp_path / "two" / "ranks.pkl"
+    join = [sys.executable, "-m", "torch.distributed.run", *meet.split(), "--nproc-per-node=1"]
+    join = shlex.join([*join, "-m", "osnb.train.worker", str(file)])
+    command = f"until [ -s {file} ]; do sleep 0.1; done; exec {join}"
+    one, two = mlp(), mlp()
+    plain = fit(one, tmp_path / "one")
+    with subprocess.Popen(command, shell=True, stdout=subprocess.DEVNULL) as second:
+        shared = one_of_two(two, tmp_path / "two")
+        assert second.wait(60) == 0
+    np.testing.assert_allclose(shared["loss"], plain["loss"], rtol=1e-5)
+    torch.testing.assert_close(weights(two), weights(one), rtol=1e-4, atol=1e-6)
+
+
+def one_of_two(model, directory):
+    """`fit` in one process of this machine, which waits for that of another one."""
+    original = ranks.launch
+
+    def launch(job, devices, *args, **settings):
+        return original(job, 1, *args, **settings)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranks, "launch", launch)
+        return fit(model, directory, devices=2)
+
+
+def slow(out, labels):
+    time.sleep(0.05)
+    return ENTROPIC(out, labels)
+
+
+def test_an_interrupt_stops_all_processes_at_one_step_and_the_run_goes_on_from_there(tmp_path):
+    straight, model = conv(), conv()
+    plain = fit(straight, tmp_path / "whole", devices=2, epochs=6)
+    history = tmp_path / "stopped" / "history.parquet"
+
+    def interrupt():
+        while not history.is_file():
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        fit(conv(), tmp_path / "stopped", loss=slow, devices=2, epochs=6)
+    kept = len(pd.read_parquet(history))
+    assert 1 <= kept < 6
+    again = fit(model, tmp_path / "stopped", devices=2, epochs=6)
+    assert torch.equal(weights(model), weights(straight))
+    assert again["loss"].tolist() == plain["loss"].tolist()

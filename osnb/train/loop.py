@@ -126,6 +126,8 @@ class Run:
                 told = {"row": self.finish(validate), "images": line.images}
                 line.epoch(told["row"])
                 ranks.tell(told)
+                if ranks.agreed(STOP * stop(), 0) and len(self.history) < self.epochs:
+                    raise KeyboardInterrupt(f"kept after epoch {len(self.history)}")
 
     def resume(self) -> None:
         """Take up the newest checkpoint, if there is one."""

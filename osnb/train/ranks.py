@@ -20,6 +20,8 @@ from typing import Any
 import torch
 from torch import Tensor, distributed, nn
 
+from osnb import repro
+
 RESTARTS = 3
 TALK = 20  # steps between two of them in which processes agree on stopping
 TOLD = "osnb: "
@@ -114,8 +116,8 @@ def launch(job: Callable[[], None], devices: int, directory: Path, heard: Callab
     import cloudpickle
 
     file = Path(directory) / "ranks.pkl"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(cloudpickle.dumps(job))  # at once: an optimizer keeps its model's parameters
+    with repro.writing(file) as aside:  # all at once: an optimizer keeps its model's parameters
+        aside.write_bytes(cloudpickle.dumps(job))
     command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={devices}"]
     command += shlex.split(os.environ.get("OSNB_TORCHRUN", "--standalone"))
     command += [f"--max-restarts={RESTARTS}", "-m", "osnb.train.worker", str(file)]
