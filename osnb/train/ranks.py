@@ -138,16 +138,24 @@ def _relayed(command: list[str], heard: Callable) -> tuple[int, deque]:
     with subprocess.Popen(command, **pipes, env=quiet, start_new_session=True) as child:
         try:
             for line in child.stdout:
-                told = json.loads(line[len(TOLD) :]) if line.startswith(TOLD) else {}
+                told = _told(line)
                 if "row" in told:
                     heard(told)
-                else:
+                elif line.strip():
                     lines.append(told.get("error", line).rstrip())
         except KeyboardInterrupt:
             child.send_signal(signal.SIGINT)
             child.wait()
             raise
     return child.returncode, lines
+
+
+def _told(line: str) -> dict:
+    """What a process has told in a line; nothing if it is another line, or a torn one."""
+    try:
+        return json.loads(line.removeprefix(TOLD)) if line.startswith(TOLD) else {}
+    except ValueError:
+        return {}
 
 
 def tell(what: Any, *, every: bool = False) -> None:
@@ -158,4 +166,5 @@ def tell(what: Any, *, every: bool = False) -> None:
         every: by every process, not by process 0 alone.
     """
     if count() > 1 and (every or number() == 0):
-        print(TOLD + json.dumps(what), flush=True)
+        # in one piece, on a line of its own: the processes share a pipe
+        os.write(1, f"\n{TOLD}{json.dumps(what)}\n".encode())

@@ -23,7 +23,7 @@ def main(file: str) -> None:
     except KeyboardInterrupt as interrupt:
         sys.exit(f"interrupted: {interrupt}")
     except Exception as error:
-        ranks.tell({"error": f"{type(error).__name__}: {error}"}, every=True)
+        ranks.tell({"error": f"{type(error).__name__}: {error}"[:2000]}, every=True)
         raise
     finally:
         distributed.destroy_process_group()
