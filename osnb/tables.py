@@ -248,20 +248,6 @@ def _spread(sd: float, seeds: float, digits: int) -> str:
     return f"{sd:.{digits}f} ({seeds:.0f})"
 
 
-def mean_and_spread(
-    values: pd.DataFrame, *, by: list[str], value: str, seed: str = "seed"
-) -> pd.DataFrame:
-    """Mean and standard deviation over seeds (n - 1), and how many there were.
-
-    Returns:
-        `by`, `value`, `spread` (NaN for one seed), `seeds`.
-    """
-    groups = values.groupby(by, sort=False)
-    frame = groups[value].agg(["mean", "std"]).reset_index()
-    frame["seeds"] = groups[seed].nunique().to_numpy()
-    return frame.rename(columns={"mean": value, "std": "spread"})
-
-
 def _finished(notebook: str, size: str) -> Iterator[dict[str, Any]]:
     """Figures first, so that a run in runs/ takes the place of its published copy."""
     for base in (repro.root() / "figures", repro.out() / "figures", repro.out() / "runs"):

@@ -206,15 +206,6 @@ def test_latex_has_the_same_cells_and_reads_special_characters_as_text():
     assert text.count(r"\toprule") == text.count(r"\bottomrule") == 1
 
 
-def test_mean_and_spread_are_over_seeds():
-    values = pd.DataFrame(
-        {"loss": ["S", "S", "S", "BG"], "seed": [0, 1, 2, 0], "auroc": [0.5, 0.6, 0.7, 0.9]}
-    )
-    rows = tables.mean_and_spread(values, by=["loss"], value="auroc").set_index("loss")
-    assert rows.loc["S"].tolist() == pytest.approx([0.6, 0.1, 3])
-    assert np.isnan(rows.loc["BG", "spread"])
-
-
 def test_metadata_is_json_with_sorted_keys(tmp_path, scores):
     import pyarrow.parquet as pq
 
