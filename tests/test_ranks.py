@@ -148,7 +148,8 @@ def test_processes_of_a_second_machine_join_those_of_the_first(tmp_path, monkeyp
     command = f"until [ -s {file} ]; do sleep 0.1; done; exec {join}"
     one, two = mlp(), mlp()
     plain = fit(one, tmp_path / "one")
-    with subprocess.Popen(command, shell=True, stdout=subprocess.DEVNULL) as second:
+    pipes = {"stdout": subprocess.DEVNULL, "env": os.environ | ranks.FRESH}
+    with subprocess.Popen(command, shell=True, **pipes) as second:
         shared = one_of_two(two, tmp_path / "two")
         assert second.wait(60) == 0
     np.testing.assert_allclose(shared["loss"], plain["loss"], rtol=1e-5)

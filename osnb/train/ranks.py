@@ -25,6 +25,8 @@ from osnb import repro
 RESTARTS = 3
 TALK = 20  # steps between two of them in which processes agree on stopping
 TOLD = "osnb: "
+# a store of its own for every start: in a shared one, addresses of processes that died are found
+FRESH = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 
 
 def count() -> int:
@@ -133,9 +135,11 @@ def launch(job: Callable[[], None], devices: int, directory: Path, heard: Callab
 def _relayed(command: list[str], heard: Callable) -> tuple[int, deque]:
     """Run a command; its exit code and last lines. An interrupt reaches it and is waited for."""
     lines: deque = deque(maxlen=100)
-    quiet = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
+    threads = {"OMP_NUM_THREADS": str(torch.get_num_threads())}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with subprocess.Popen(command, **pipes, env=quiet, start_new_session=True) as child:
+    with subprocess.Popen(
+        command, **pipes, env=os.environ | threads | FRESH, start_new_session=True
+    ) as child:
         try:
             for line in child.stdout:
                 told = _told(line)

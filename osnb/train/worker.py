@@ -1,5 +1,6 @@
 """One of the processes that torchrun starts: python -m osnb.train.worker FILE."""
 
+import faulthandler
 import os
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from torch import distributed
 
 from osnb.train import ranks
 
+JOIN = 60  # seconds that processes may take to meet
+
 
 def main(file: str) -> None:
     """Join the others, then do the job in the file."""
@@ -17,7 +20,10 @@ def main(file: str) -> None:
     cuda = torch.cuda.is_available()
     if cuda:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    # gloo sometimes waits for ever after a restart; who does not meet the others starts again
+    faulthandler.dump_traceback_later(JOIN, exit=True)
     distributed.init_process_group("nccl" if cuda else "gloo")
+    faulthandler.cancel_dump_traceback_later()
     try:
         cloudpickle.loads(Path(file).read_bytes())()
     except KeyboardInterrupt as interrupt:
