@@ -7,7 +7,8 @@ it everywhere; the rest comes from the files beside it.
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,8 @@ class Run:
     ) -> None:
         """Write an artefact: `name`.svg, .csv, .tex and the stamp `name`.json that explains them.
 
+        The stamp holds what they follow from and the hash of each of them.
+
         Args:
             name: of the artefact, e.g. figure_2.
             figure: a matplotlib figure, or none.
@@ -125,16 +128,25 @@ class Run:
             latex: the table as a LaTeX tabular, or nothing.
             inputs: hash of each scores table that it was computed from, by run.
         """
+        written = {}
         if figure is not None:
-            with writing(self.directory / f"{name}.svg") as aside:
+            with self._writing(f"{name}.svg", written) as aside:
                 figure.savefig(aside, metadata={"Date": None}, bbox_inches="tight")
         if table is not None:
-            with writing(self.directory / f"{name}.csv") as aside:
+            with self._writing(f"{name}.csv", written) as aside:
                 table.to_csv(aside, index=False, float_format="%.6g", lineterminator="\n")
         if latex:
-            with writing(self.directory / f"{name}.tex") as aside:
+            with self._writing(f"{name}.tex", written) as aside:
                 aside.write_text(latex, encoding="utf8")
-        write_json(self.directory / f"{name}.json", self.stamp() | {"inputs": dict(inputs or {})})
+        known = {"inputs": dict(inputs or {}), "files": written}
+        write_json(self.directory / f"{name}.json", self.stamp() | known)
+
+    @contextmanager
+    def _writing(self, name: str, written: dict[str, str]) -> Iterator[Path]:
+        """As `writing`, and note the file's hash."""
+        with writing(self.directory / name) as aside:
+            yield aside
+            written[name] = file_hash(aside)
 
     def stamp(self) -> dict[str, Any]:
         """What the run's files follow from; no clock, commit or device, so equal runs agree."""
