@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,21 @@ class Project:
         path.write_text(text)
         return path
 
+    def environment(self, **more: str) -> dict[str, str]:
+        """For processes of their own: they find this project, and the package in it."""
+        if not (self.folder / "osnb").exists():
+            (self.folder / "osnb").symlink_to(repro.PACKAGE)
+        path = f"{self.folder}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}"
+        own = {"PYTHONPATH": str(self.folder), "OSNB_OUT": str(self.folder)}
+        return {**os.environ, **own, "PATH": path + os.environ["PATH"], **more}
+
+    def start(self, *words, env: dict[str, str] | None = None, **options) -> subprocess.Popen:
+        """`osnb WORDS` in a process of its own."""
+        command = [sys.executable, "-c", "from osnb.cli import app; app()", *map(str, words)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        options = {"cwd": self.folder, **pipes, **options}
+        return subprocess.Popen(command, env=self.environment(**(env or {})), **options)
+
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
@@ -48,3 +65,11 @@ def project(tmp_path, monkeypatch):
     monkeypatch.setattr(repro, "root", lambda: made.folder)
     monkeypatch.setenv("OSNB_OUT", str(made.folder))
     return made
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say loudly, at the end, that the tests which need a browser did not run."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if lost := [report for report in skipped if "test_browser.py" in report.nodeid]:
+        line = f"WARNING: {len(lost)} browser tests did not run: no Chromium or Chrome was found"
+        terminalreporter.write_line(line, red=True, bold=True)

@@ -36,17 +36,34 @@ ROOMS = {
     "plots": ({"metrics"}, {"numpy", "pandas", "matplotlib", "seaborn"}, set()),
     "widgets": ({"metrics", "plots"}, {"numpy", "pandas", "matplotlib", "ipywidgets"}, {"IPython"}),
     "exercise": (set(), {"numpy"}, set()),
-    "gallery": ({"repro", "tables"}, {"pandas"}, set()),
-    "record": ({"repro"}, set(), set()),
+    "gallery": ({"catalogue", "repro", "tables"}, {"pandas"}, set()),
+    "report": (
+        {"claims", "gallery", "publish", "record", "repro"},
+        {"filelock", "jinja2", "pandas"},
+        set(),
+    ),
+    "record": ({"repro"}, set(), {"psutil", "filelock"}),
     "publish": ({"repro"}, set(), set()),
-    "run": ({"repro", "record", "publish"}, {"yaml"}, {"papermill", "jupyter_client", "pyarrow"}),
+    "verify": ({"repro", "record", "publish"}, set(), {"pyarrow"}),
+    "archive": ({"repro", "record", "publish", "tables", "verify"}, set(), {"rocrate", "pyarrow"}),
+    "run": (
+        {"repro", "record", "publish"},
+        {"yaml"},
+        {"papermill", "jupyter_client", "pyarrow", "filelock"},
+    ),
+    "kernel": (set(), {"ipykernel"}, set()),
+    "batch": (
+        {"repro", "record", "run"},
+        set(),
+        {"distributed", "dask_jobqueue", "yaml"},
+    ),
     "bench": (
         set(),
         {"numpy"},
         {"rich", "torch", "sklearn", "PIL"}
         | {"osr_metrics", "pytorch_ood", "torch_uncertainty", "torchmetrics"},
     ),
-    "cli": (set(), {"typer"}, {"rich", "yaml"}),
+    "cli": (set(), {"typer"}, {"rich", "yaml", "pyarrow"}),
 }
 ANY_LATER = {"bench", "cli"}  # import any room, inside functions
 FILES = {

@@ -38,8 +38,7 @@ def no_kernel(monkeypatch):
     def started(*args, **kwargs):
         raise AssertionError("a kernel was started")
 
-    monkeypatch.setattr(run, "_papermill", started)
-    monkeypatch.setattr(run, "execute", started)
+    monkeypatch.setattr(run.execution, "_papermill", started)
 
 
 # Plans
@@ -267,6 +266,41 @@ def test_a_failed_run_that_is_repaired_is_done(project):
     assert "error" not in end
 
 
+def test_a_run_that_is_too_late_is_interrupted_and_has_failed(project):
+    project.add("waits", "90_waits")
+    plan = run.plan(project.write("90_waits", "run: small\n"))
+    end = run.execute(plan, limit=4)
+    assert end["state"] == "failed"
+    assert (end["error"]["name"], end["error"]["value"]) == ("TimeLimit", "not done after 4 s")
+    assert end["error"]["cell"] == 4
+    assert end["seconds"] < 15
+
+
+def test_one_that_does_not_heed_the_interrupt_is_killed(project, monkeypatch):
+    monkeypatch.setattr(run.kernels, "GRACE", 0.5)
+    project.add("hangs", "90_hangs")
+    end = run.once(run.plan(project.write("90_hangs", "run: small\n")), limit=4)
+    assert (end["state"], end["error"]["name"]) == ("failed", "TimeLimit")
+    assert end["attempts"] == []
+
+
+def test_a_kernel_that_died_is_started_again_but_not_for_ever(project):
+    project.add("kernel_dies", "90_dies")
+    end = run.once(run.plan(project.write("90_dies", "run: small\n")))
+    assert (end["state"], end["error"]["name"]) == ("failed", "DeadKernelError")
+    assert [each["state"] for each in end["attempts"]] == ["failed", "failed"]
+
+
+def test_a_run_is_made_by_one_process_at_a_time(works):
+    plan = run.plan(works)
+    with record.lock(plan.directory):
+        assert run.once(plan) is None
+    assert not plan.directory.exists()
+    assert run.once(plan)["state"] == "done"
+    assert run.once(plan)["state"] == "skipped"
+    assert run.once(plan, force=True)["state"] == "done"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("sign", "state"), [("SIGINT", "interrupted"), ("SIGKILL", "running")])
 def test_a_run_that_is_stopped_says_so_and_leaves_no_kernel(project, sign, state):
@@ -282,10 +316,10 @@ def test_a_run_that_is_stopped_says_so_and_leaves_no_kernel(project, sign, state
     assert json.loads((directory / "run.json").read_text())["state"] == state
     assert record.read(directory)["state"] == "interrupted"
     for _ in range(200):
-        if not record._alive(kernel):
+        if record.began(kernel) is None:
             break
         time.sleep(0.1)
-    assert not record._alive(kernel)
+    assert record.began(kernel) is None
 
 
 def _wait_for(path, seconds=60):
@@ -445,14 +479,57 @@ def test_outputs_of_other_code_are_not_kept(works, project):
 # run.json
 
 
-def test_the_owner_of_a_run_is_looked_for_on_its_own_host_only(tmp_path):
-    content = {"state": "running", "host": "elsewhere", "pid": 2**22 + 1}
-    record.write(tmp_path, content)
-    assert record.read(tmp_path)["state"] == "running"
-    record.write(tmp_path, content | {"host": os.uname().nodename})
-    assert record.read(tmp_path)["state"] == "interrupted"
-    record.write(tmp_path, content | {"host": os.uname().nodename, "pid": os.getpid()})
-    assert record.read(tmp_path)["state"] == "running"
+def test_running_is_interrupted_once_its_process_is_gone(tmp_path):
+    directory = tmp_path / "runs" / "90_works" / "small"
+    content = record.owner() | {"state": "running"}
+    for state in ("running", "queued"):
+        record.write(directory, content | {"state": state})
+        assert record.read(directory)["state"] == state
+        for gone in ({"pid": 2**22 + 1}, {"began": content["began"] - 10}):  # a pid comes again
+            record.write(directory, content | {"state": state} | gone)
+            assert record.read(directory)["state"] == "interrupted"
+
+
+def test_the_lock_tells_whether_a_run_of_another_host_goes_on(tmp_path):
+    directory = tmp_path / "runs" / "90_works" / "small"
+    record.write(directory, record.owner() | {"state": "running", "host": "elsewhere"})
+    with record.lock(directory):
+        assert record.read(directory)["state"] == "running"
+    assert record.read(directory)["state"] == "interrupted"
+
+
+def test_every_attempt_is_remembered_in_brief_and_a_queued_one_is_none(project):
+    project.add("raises_in_third_cell", "90_works")
+    file = project.write("90_works", "run: small\n")
+    run.execute(run.plan(file))
+    project.add("works", "90_works")
+    record.queue(run.plan(file).directory, {"notebook": "90_works", "run": "small"})
+    end = run.execute(run.plan(file))
+    (before,) = end["attempts"]
+    assert (before["state"], before["reason"]) == ("failed", "KeyError: 'absent'")
+    assert record.seconds(run.plan(file).directory) == end["seconds"]
+    record.write(run.plan(file).directory, end | {"attempts": [before] * 30})
+    assert len(record.attempts(run.plan(file).directory)) == record.KEPT
+
+
+def test_a_run_that_another_process_makes_is_not_queued(works):
+    directory = run.plan(works).directory
+    record.write(directory, record.owner() | {"state": "running"})
+    with record.lock(directory):
+        record.queue(directory, {})
+    assert record.read(directory)["state"] == "running"
+
+
+def test_run_json_tells_with_what_and_how_much_it_was_made(works):
+    end = run.execute(run.plan(works))
+    assert end["used"]["device"] == "cpu"
+    assert 30e6 < end["used"]["memory"] < 3e9
+    assert end["seed"] == 0
+    assert end["processor"]
+    assert end["checklist"]["command"].endswith("-p run small -p rate 0.25")
+    assert end["checklist"]["hyperparameters"]["rate"] == 0.25
+    assert end["checklist"]["runtime in seconds"] == end["seconds"]
+    json.dumps(end)
 
 
 def test_a_broken_run_json_is_none(tmp_path):

@@ -1,0 +1,199 @@
+"""An archive from somewhere, held against what `pack` writes before a byte of it is used.
+
+This tells that the archive is whole, agrees with itself and can only write where it should. That
+its numbers are true, only running the notebooks tells.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from osnb import repro
+from osnb.archive.names import MANIFEST, METADATA, parts
+
+TEXT, TABLE = 64 << 20, 1 << 30  # bytes that one member may have
+NO_OUTPUTS = {"run.json", "executed.ipynb"}
+FREE, RATIO = 1 << 20, 200  # of a member larger than FREE: its bytes by those in the archive
+KEYS = {
+    **dict.fromkeys(("notebook", "run", "state", "code", "started", "finished", "host"), str),
+    **dict.fromkeys(("parameters", "inputs", "outputs", "packages"), dict),
+    "python": str,
+    "seconds": (int, float),
+}
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[zipfile.ZipFile]:
+    """The zip; whatever is wrong with it, then or in the block, is one sentence.
+
+    Raises:
+        ValueError: `file` is refused, and why.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError) as error:
+        raise ValueError(f"{file} is no whole zip file: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{file} is refused: {error}") from None
+
+
+def check(archive: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
+    """Content of each run.json, by NOTEBOOK/RUN, once every member has been read and is right.
+
+    Raises:
+        ValueError: a member is not as `pack` writes it; the message names it.
+    """
+    members = _members(archive)
+    sums = _manifest(archive, members)
+    said = {}
+    for name, info in members.items():
+        content = read(archive, info)
+        if name != MANIFEST and hashlib.sha256(content).hexdigest() != sums[name]:
+            raise ValueError(f"{name} has not the checksum that {MANIFEST} gives")
+        said[name] = _said(name, content)
+    runs: dict[str, dict] = {}
+    for name in members:
+        if found := parts(name):
+            runs.setdefault("/".join(found[:2]), {})[found[2]] = sums[name]
+    for key, files in runs.items():
+        _check_run(key, files, {name: said[f"runs/{key}/{name}"] for name in files})
+    return {key: said[f"runs/{key}/run.json"] for key in runs}
+
+
+def read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """A member's bytes, never more than it declares."""
+    with archive.open(info) as file:
+        content = file.read(info.file_size)
+        if len(content) != info.file_size or file.read(1):  # the latter checks its CRC
+            raise ValueError(f"{info.filename} is not of the size that the zip declares")
+    return content
+
+
+def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The members by name, none of which can hurt."""
+    members, seen = {}, set()
+    for info in archive.infolist():
+        _check_member(info)
+        if info.filename.casefold() in seen:
+            raise ValueError(f"{info.filename!r} is in it twice, or in other capitals")
+        seen.add(info.filename.casefold())
+        members[info.filename] = info
+    total, free = sum(info.file_size for info in members.values()), _free()
+    if total > free:
+        raise ValueError(f"it needs {total:,} bytes; the disk has {free:,}")
+    for name in (METADATA, MANIFEST):
+        if name not in members:
+            raise ValueError(f"it lacks {name}")
+    return members
+
+
+def _free() -> int:
+    folder = repro.out()
+    while not folder.is_dir():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
+def _check_member(info: zipfile.ZipInfo) -> None:
+    name = info.orig_filename  # zipfile cuts `filename` at a zero byte
+    found = parts(name)
+    if stat.S_IFMT(info.external_attr >> 16) not in {0, stat.S_IFREG}:
+        raise ValueError(f"{name} is no regular file")
+    if info.header_offset < 0:
+        raise ValueError(f"{name} starts before the file does")
+    if info.flag_bits & 1:
+        raise ValueError(f"{name} is encrypted")
+    if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise ValueError(f"{name} is compressed in another way than deflate")
+    most = TABLE if name.endswith(".parquet") else TEXT
+    if info.file_size > most:
+        raise ValueError(f"{name} has {info.file_size:,} bytes; {most:,} are allowed")
+    if info.file_size > max(FREE, RATIO * info.compress_size):
+        raise ValueError(f"{name} would grow more than {RATIO}-fold when it is unpacked")
+    notebooks = repro.root() / "notebooks"
+    if found and not (notebooks / f"{found[0]}.ipynb").is_file():
+        valid = ", ".join(sorted(path.stem for path in notebooks.glob("*.ipynb")))
+        raise ValueError(f"{name} is of no notebook of this project; there are: {valid}")
+
+
+def _manifest(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]) -> dict[str, str]:
+    """Checksum by name, of every member but the manifest itself."""
+    sums = {}
+    for line in read(archive, members[MANIFEST]).decode("utf8").splitlines():
+        found = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
+        if not found or found[2] in sums:
+            raise ValueError(f"{MANIFEST} has a line that is no checksum of a member: {line!r}")
+        sums[found[2]] = found[1]
+    unlisted = sorted(sums.keys() ^ (members.keys() - {MANIFEST}))
+    if unlisted:
+        raise ValueError(f"{MANIFEST} and the members disagree on {', '.join(unlisted)}")
+    return sums
+
+
+def _said(name: str, content: bytes) -> dict[str, Any]:
+    """The object in a json file, or a parquet file's stamp; {} of other files."""
+    if name.endswith(".parquet"):
+        return _schema(name, content)
+    if not name.endswith((".json", ".ipynb")):
+        return {}
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        raise ValueError(f"{name} is no json") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{name} holds a {type(found).__name__}, not an object")
+    return found
+
+
+def _schema(name: str, content: bytes) -> dict[str, Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from osnb.tables import COLUMNS, KEY
+
+    try:
+        schema = pq.read_schema(pa.BufferReader(content))
+        if name.endswith("/history.parquet"):
+            return {}
+        stamp = json.loads(schema.metadata[KEY])
+        if stamp and isinstance(stamp, dict) and {*COLUMNS} <= {*schema.names}:
+            return stamp
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # Arrow's are among them
+        pass
+    raise ValueError(f"{name} is no table of scores or of history")
+
+
+def _check_run(key: str, files: dict[str, str], said: dict[str, dict]) -> None:
+    """One run's files against its run.json, and its stamps, by which the others find it."""
+    run, name = said.get("run.json"), f"runs/{key}/run.json"
+    if run is None or "executed.ipynb" not in files:
+        raise ValueError(f"{key} lacks run.json or executed.ipynb")
+    wrong = [word for word, kind in KEYS.items() if not isinstance(run.get(word), kind)]
+    wrong = wrong or [word for word in ("run", "size", "seed") if word not in run["parameters"]]
+    if wrong:
+        raise ValueError(f"{name} lacks {', '.join(wrong)}, or has it of another type")
+    if (run["state"], run["notebook"], run["run"]) != ("done", *key.split("/")):
+        raise ValueError(f"{name} is of {run['notebook']}/{run['run']}, {run['state']}; not done")
+    if run["outputs"] != {file: files[file] for file in files if file not in NO_OUTPUTS}:
+        raise ValueError(f"{name} gives other outputs or checksums than the files have")
+    for file in files.keys() - NO_OUTPUTS:
+        if said[file] and _stamp(said[file]) != _stamp(run):
+            raise ValueError(f"runs/{key}/{file} bears the stamp of another run than {name}")
+
+
+def _stamp(found: dict[str, Any]) -> dict[str, Any]:
+    """What a run.json and the stamps of its files have to agree on."""
+    values = found.get("parameters")
+    values = values if isinstance(values, dict) else {}
+    stamp = {key: found.get(key) for key in ("notebook", "run", "code")}
+    return stamp | {"parameters": {k: values[k] for k in values if k not in repro.LOCAL}}

@@ -1,0 +1,225 @@
+"""dask.distributed's workers: here, of a scheduler that somebody started, or jobs of Slurm.
+
+The scheduler hands a run to a worker, and to another one if that is lost. On the wire a run is a
+few strings: workers read code and data from their own disk and write to a folder that all see.
+"""
+
+import ipaddress
+import logging
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from osnb import record, repro
+from osnb.batch.order import WAIT, End, Spread, failed, made
+from osnb.run import Plan, Refused, interrupt
+
+TLS = ("ca.pem", "cert.pem", "key.pem")
+NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # dask's web page
+TOLD = ("state", "seconds", "error", "unpublished", "host")  # of run.json, to who asked for it
+
+
+def work(plan: Mapping[str, Any], code: str, out: str, *, force: bool, limit: float) -> End:
+    """Make a run in a worker, if that has the same code and writes to the same folder.
+
+    Args:
+        plan: fields of a `Plan`.
+        code: its `code()` where the batch was started.
+        out: its `repro.out()` there.
+        force: as in `once`.
+        limit: as in `once`.
+    """
+    mine, here = Plan(**plan), record.owner()["host"]
+    if str(repro.out()) != out:
+        sentence = f"the worker on {here} writes to {repro.out()}: start it with OSNB_OUT={out}"
+        return failed(Refused(sentence))
+    if mine.code() != code:
+        sentence = f"the worker on {here} has other code in {repro.root()}: update it, restart it"
+        return failed(Refused(sentence))
+    while (end := made(mine, force=force, limit=limit)) is None:
+        time.sleep(WAIT)
+    return {key: end[key] for key in TOLD if key in end}
+
+
+def over(client) -> Spread:
+    """The engine that hands runs to the workers of a dask client."""
+    for name in ("distributed", "distributed.client"):  # what is lost, the runs tell
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+    def spread(plans: Iterable[Plan], *, force: bool, limit: float) -> Iterator[tuple[Plan, End]]:
+        from distributed import as_completed
+
+        plans, out, stamp = list(plans), str(repro.out()), time.time_ns()
+        if not plans:
+            return
+        codes = {plan.notebook: plan.code() for plan in plans}
+        futures = client.map(
+            work,
+            [asdict(plan) for plan in plans],
+            [codes[plan.notebook] for plan in plans],
+            key=[(f"osnb-{stamp}", number) for number in range(len(plans))],  # one group: queued
+            out=out,
+            force=force,
+            limit=limit,
+            pure=False,
+        )
+        of = dict(zip((future.key for future in futures), plans, strict=True))
+        try:
+            for future in as_completed(futures):
+                error = future.exception() if future.status != "cancelled" else None
+                lost = ConnectionError("the scheduler is gone; the same command continues")
+                ended = future.status == "finished"
+                yield of[future.key], future.result() if ended else failed(error or lost)
+                future.release()
+        except BaseException:
+            _stop(client, futures)
+            raise
+
+    return spread
+
+
+def _stop(client, futures: list) -> None:
+    """Take back what no worker has begun, interrupt the rest and wait for them to keep a step."""
+    from distributed import wait
+
+    with suppress(Exception):  # nothing is left to be lost
+        begun = {key for keys in client.processing().values() for key in keys}
+        client.cancel([future for future in futures if future.key not in begun])
+        client.run(interrupt)
+        wait([future for future in futures if future.key in begun], timeout=30)
+
+
+@contextmanager
+def local(workers: int) -> Iterator[Spread]:
+    """So many worker processes here, each with one GPU and its share of the cores.
+
+    Everything listens on loopback only. A worker that dies is started again.
+    """
+    from distributed import Client, Nanny, Scheduler, SpecCluster
+
+    here = {"host": "127.0.0.1", "silence_logs": 50, **NO_PAGE}
+    specs = {
+        number: {
+            "cls": Nanny,
+            "options": {
+                **here,
+                "nthreads": 1,
+                "memory_limit": 0,
+                "env": environment(number, workers),
+            },
+        }
+        for number in range(workers)
+    }
+    scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "port": 0, **NO_PAGE}}
+    with (
+        SpecCluster(specs, scheduler=scheduler, silence_logs=50) as cluster,
+        Client(cluster) as client,
+    ):
+        yield over(client)
+
+
+def environment(number: int, workers: int) -> dict[str, str]:
+    """What a worker's notebooks see: one of the GPUs, in turn, and a share of the cores."""
+    threads = max(1, len(os.sched_getaffinity(0)) // workers)
+    found = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
+    if gpus := len(record.gpus()):
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(gpus)))
+        names = visible.split(",")
+        found["CUDA_VISIBLE_DEVICES"] = names[number % len(names)]
+    return found
+
+
+@contextmanager
+def connected(address: str, tls: Path | None = None) -> Iterator[Spread]:
+    """The workers of a scheduler that runs somewhere already.
+
+    Args:
+        address: tls://host:port; tcp:// only on this machine.
+        tls: folder with ca.pem, cert.pem and key.pem; none for dask's own configuration.
+
+    Raises:
+        Refused: the address is another machine's and not encrypted, or a file is missing.
+        OSError: nobody answers there.
+    """
+    from distributed import Client
+
+    parts = urlsplit(address)
+    if parts.scheme not in ("tls", "tcp") or not parts.hostname or not parts.port:
+        raise Refused(f"a scheduler's address is tls://HOST:PORT; got {address!r}")
+    if parts.scheme != "tls" and not _loopback(parts.hostname):
+        raise Refused(
+            f"{address} is another machine: its scheduler must be started with TLS, tls://"
+        )
+    with Client(address, security=security(tls), timeout=20) as client:
+        yield over(client)
+
+
+def security(tls: Path | None):
+    """dask's, from a folder of certificates; from its own configuration if there is none."""
+    from distributed import Security
+
+    if tls is None:
+        return Security()
+    missing = [name for name in TLS if not (Path(tls) / name).is_file()]
+    if missing:
+        raise Refused(f"{tls} needs {', '.join(TLS)}; it lacks {', '.join(missing)}")
+    ca, cert, key = (str(Path(tls).resolve() / name) for name in TLS)
+    pairs = {
+        f"tls_{who}_{what}": path
+        for who in ("client", "worker", "scheduler")
+        for what, path in (("cert", cert), ("key", key))
+    }
+    return Security(tls_ca_file=ca, require_encryption=True, **pairs)
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@contextmanager
+def slurm(file: Path, tls: Path) -> Iterator[Spread]:
+    """Workers that are jobs of Slurm, each with one run at a time.
+
+    Args:
+        file: yaml, the options of dask_jobqueue.SLURMCluster and `jobs`, how many to ask for.
+        tls: folder with ca.pem, cert.pem and key.pem, which the jobs must see too.
+
+    Raises:
+        Refused: the file is no such mapping.
+        ImportError: dask-jobqueue is not installed.
+    """
+    from distributed import Client
+
+    options = _options(file)
+    jobs = options.pop("jobs")
+    with slurm_cluster(options, tls) as cluster, Client(cluster) as client:
+        cluster.scale(jobs=jobs)
+        yield over(client)
+
+
+def slurm_cluster(options: Mapping[str, Any], tls: Path):
+    """A SLURMCluster; a job books `job_cpu` cores, but its worker makes one run at a time."""
+    try:
+        from dask_jobqueue import SLURMCluster
+    except ImportError:
+        raise ImportError("Slurm needs dask-jobqueue: pip install 'osnb[slurm]'") from None
+    scheduler = NO_PAGE | options.get("scheduler_options", {})
+    fixed = {"cores": 1, "processes": 1, "protocol": "tls://", "scheduler_options": scheduler}
+    return SLURMCluster(**{**options, **fixed}, security=security(tls))
+
+
+def _options(file: Path) -> dict[str, Any]:
+    import yaml
+
+    options = yaml.safe_load(Path(file).read_text(encoding="utf8"))
+    if not isinstance(options, dict) or not isinstance(options.get("jobs"), int):
+        raise Refused(f"{file} needs 'jobs: NUMBER' and options of dask_jobqueue.SLURMCluster")
+    return options

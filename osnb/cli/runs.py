@@ -1,0 +1,235 @@
+"""Commands that execute notebooks: one run, a folder of them, everything of a size."""
+
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from osnb.cli.lines import Lines, written
+from osnb.cli.more import PAPERS
+
+SIZES = ("mini", "tiny", "paper")
+FAILED = 1
+STATES = ("done", "skipped", "failed", "interrupted")
+
+Force = Annotated[bool, typer.Option("--force", help="Repeat runs that are up to date.")]
+Workers = Annotated[
+    int, typer.Option(min=0, help="Runs at the same time; left out: one for each GPU, else one.")
+]
+Scheduler = Annotated[
+    str, typer.Option(metavar="ADDRESS", help="A dask scheduler, tls://HOST:PORT.")
+]
+Slurm = Annotated[
+    Path | None, typer.Option(help="Make runs in jobs of Slurm, as this yaml file says.")
+]
+Tls = Annotated[
+    Path | None, typer.Option(help="Folder with ca.pem, cert.pem and key.pem for the scheduler.")
+]
+Limit = Annotated[
+    float, typer.Option(min=0, help="Seconds after which a run is stopped and has failed; 0: none.")
+]
+Report = Annotated[
+    Path | None, typer.Option("--json", help="File for how every run ended; - prints it.")
+]
+
+
+def run(
+    files: Annotated[
+        list[str], typer.Argument(help="params/<notebook>/<run>.yaml, a folder of them, a glob ...")
+    ],
+    p: Annotated[
+        list[str] | None, typer.Option("-p", metavar="NAME=VALUE", help="Replace a parameter.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds to run, from the file's own up.")] = 1,
+    force: Force = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would run.")] = False,
+    workers: Workers = 0,
+    scheduler: Scheduler = "",
+    tls: Tls = None,
+    slurm: Slurm = None,
+    time_limit: Limit = 0,
+    report: Report = None,
+):
+    """Execute the notebook of each params file, after a strict check."""
+    from osnb.run import plan
+
+    overrides = dict(_override(text) for text in p or [])
+    plans = []
+    for file in _found(files):
+        first = plan(file, overrides)
+        more = range(first.parameters.get("seed", 0) + 1, first.parameters.get("seed", 0) + seeds)
+        plans += [first, *(plan(file, overrides | {"seed": seed}) for seed in more)]
+    engine = _engine(workers, scheduler, tls, slurm)
+    _start(plans, engine, force=force, dry_run=dry_run, limit=time_limit, report=report)
+
+
+def _found(texts: list[str]) -> list[Path]:
+    """The params files that files, folders and globs stand for, without repetition."""
+    import glob
+
+    found = []
+    for text in texts:
+        if Path(text).is_dir():
+            files = sorted(Path(text).rglob("*.yaml"))
+        elif glob.has_magic(text):
+            files = [Path(name) for name in sorted(glob.glob(text)) if Path(name).is_file()]
+        else:
+            files = [Path(text)]
+        if not files:
+            raise ValueError(f"no params file (*.yaml) is in {text}")
+        found += files
+    return list(dict.fromkeys(found))
+
+
+def _override(text: str) -> tuple[str, object]:
+    import yaml
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"-p needs NAME=VALUE, such as seed=3; got {text!r}")
+    try:
+        return name.strip(), yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise ValueError(f"-p {name} needs a value that yaml can read; got {value!r}") from None
+
+
+def reproduce(
+    paper: Annotated[str, typer.Option(help=f"One of {', '.join(PAPERS)}; all if left out.")] = "",
+    size: Annotated[str, typer.Option(help=f"Of the runs: one of {', '.join(SIZES)}.")] = "mini",
+    force: Force = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would run.")] = False,
+    workers: Workers = 0,
+    scheduler: Scheduler = "",
+    tls: Tls = None,
+    slurm: Slurm = None,
+    time_limit: Limit = 0,
+    report: Report = None,
+):
+    """Run every params file of a size: first those that train, then those that read the results."""
+    from osnb import repro
+    from osnb.run import plan
+
+    for value, valid in ((paper, ["", *PAPERS]), (size, SIZES)):
+        if value not in valid:
+            raise ValueError(f"{value!r} is not one of: {', '.join(filter(None, valid))}")
+    digits = ["0", PAPERS[paper]] if paper else ["0", *PAPERS.values()]
+    plans = [plan(file) for file in sorted((repro.root() / "params").glob("*/*.yaml"))]
+    chosen = [x for x in plans if x.parameters.get("size") == size and x.notebook[0] in digits]
+    if not chosen:
+        raise ValueError(f"no params file has size: {size}" + (f" for {paper}" if paper else ""))
+    engine = _engine(workers, scheduler, tls, slurm)
+    _start(chosen, engine, force=force, dry_run=dry_run, limit=time_limit, report=report)
+
+
+# How runs are spread.
+
+
+def _engine(workers: int, scheduler: str, tls: Path | None, slurm: Path | None) -> dict:
+    """What was asked for, if it is one thing."""
+    asked = {"--workers": workers, "--scheduler": scheduler, "--slurm": slurm}
+    given = [name for name, value in asked.items() if value]
+    if len(given) > 1:
+        raise ValueError(f"runs are spread in one way; got {' and '.join(given)}")
+    if tls and not (scheduler or slurm):
+        raise ValueError("--tls goes with --scheduler or --slurm")
+    if slurm and not tls:
+        raise ValueError("--slurm needs --tls FOLDER, which the jobs must see too")
+    return {"workers": workers, "scheduler": scheduler, "tls": tls, "slurm": slurm}
+
+
+@contextmanager
+def _spread(engine: Mapping, told: Callable) -> Iterator[Callable]:
+    """The engine: this process unless workers, a scheduler or several GPUs are there."""
+    from functools import partial
+
+    from osnb import batch, record
+
+    workers = engine["workers"] or max(1, len(record.gpus()))
+    if engine["slurm"]:
+        with batch.slurm(engine["slurm"], engine["tls"]) as spread:
+            yield spread
+    elif engine["scheduler"]:
+        with batch.connected(engine["scheduler"], engine["tls"]) as spread:
+            yield spread
+    elif workers > 1:
+        with batch.local(workers) as spread:
+            yield spread
+    else:
+        yield partial(batch.serially, told=told)
+
+
+def _start(plans: list, engine: Mapping, *, force, dry_run, limit, report) -> None:
+    """Make the runs, or only say what would be done; leaves with the exit code."""
+    from osnb import batch
+
+    spreads = any(engine.values())
+    shared = [plan for plan in plans if plan.parameters.get("devices", 1) > 1]
+    if spreads and shared:
+        raise ValueError(f"{shared[0]} uses several devices by itself: run it without --workers")
+    plans = list({str(plan): plan for plan in batch.ordered(plans)}.values())
+    code = _announce(plans, force) if dry_run else _make(plans, engine, force, limit, report)
+    raise typer.Exit(code)
+
+
+def _announce(plans: list, force: bool) -> int:
+    """Print what would be done, with the seconds that it took before, if it ever was."""
+    from statistics import median
+
+    from osnb import record
+    from osnb.run import done
+
+    before = {str(plan): record.seconds(plan.directory) for plan in plans}
+    alike: dict[str, list] = {}
+    for plan in plans:
+        alike.setdefault(plan.notebook, []).append(before[str(plan)])
+    total, unknown = 0.0, 0
+    for plan in plans:
+        took = before[str(plan)]
+        known = [each for each in alike[plan.notebook] if each is not None]
+        todo = force or not done(plan)
+        guess = took if took is not None else median(known) if known else None
+        total += guess if todo and guess else 0
+        unknown += todo and guess is None
+        said = f"{took:.0f} s last time" if took is not None else guess and f"about {guess:.0f} s"
+        print(f"{plan!s:50} {'would run' if todo else 'up to date':10} {said or ''}".rstrip())
+    more = f", and {unknown} that were never made" if unknown else ""
+    print(f"{len(plans)} runs; what would run took {total:.0f} s before, one after another{more}")
+    return 0
+
+
+def _make(plans: list, engine: Mapping, force: bool, limit: float, report: Path | None) -> int:
+    """Execute the plans, one line each; the exit code."""
+    from osnb import batch, repro
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a run says interrupted
+    start, counts, ends = time.monotonic(), Counter(), []
+    lines = Lines(len(plans))
+    try:
+        with _spread(engine, lines.told) as spread:
+            batch.queue(plans, force=force)
+            for plan, end in batch.carry_out(plans, spread=spread, force=force, limit=limit):
+                lines.ended(plan, end)
+                counts[end["state"]] += 1
+                ends.append(_brief(plan, end))
+    finally:
+        if report:
+            written(report, {"runs": ends, **{state: counts[state] for state in STATES}})
+    shown = [state for state in STATES if counts[state] or state != "interrupted"]
+    total = ", ".join(f"{counts[state]} {state}" for state in shown)
+    print(f"{total} in {time.monotonic() - start:.0f} s; figures are in {repro.out() / 'figures'}")
+    return FAILED if counts["failed"] or counts["interrupted"] else 0
+
+
+def _brief(plan, end: Mapping) -> dict:
+    error = end.get("error")
+    reason = {"reason": f"{error['name']}: {error['value']}"} if error else {}
+    kept = {key: end[key] for key in ("state", "seconds") if key in end}
+    return {"notebook": plan.notebook, "run": plan.run, **kept, **reason}
+
+
+COMMANDS = {"run": run, "reproduce": reproduce}

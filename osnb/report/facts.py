@@ -1,0 +1,161 @@
+"""What the report says of artefacts, runs, notebooks and claims, as values for the templates."""
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from osnb import gallery, record, repro
+
+KEPT = "Not executed here: these are the notebook and the outputs that are in git."
+SHORT = 7  # characters of a commit
+ANSWERS = {"holds": "hold", "does not hold": "do not", "undecided": "undecided"}  # of several
+
+
+def runs() -> list[dict]:
+    """run.json of each run that is done and has its executed copy, by notebook and run."""
+    return [
+        found | {"executed": executed}
+        for found in record.everything()
+        if found["state"] == "done" and (executed := _folder(found) / "executed.ipynb").is_file()
+    ]
+
+
+def _folder(found: dict) -> Path:
+    return repro.out() / "runs" / found["notebook"] / found["run"]
+
+
+def notebooks(done: list[dict]) -> list[dict]:
+    """Each notebook with its title, its pages (a run each, or the copy in git) and params files."""
+    found = []
+    for path in sorted((repro.root() / "notebooks").glob("*.ipynb")):
+        name = path.stem
+        pages = [_page(each) for each in done if each["notebook"] == name]
+        pages = pages or [{"run": repro.declared(path)["run"], "source": path, "note": KEPT}]
+        files = sorted((repro.root() / "params" / name).glob("*.yaml"))
+        params = [{"run": file.stem, "file": file} for file in files]
+        known = {"name": name, "title": _title(path), "pages": pages, "params": params}
+        known["elsewhere"] = sorted(_published(name) - {page["run"] for page in pages})
+        found.append(known)
+    return found
+
+
+def _published(notebook: str) -> set[str]:
+    """The runs whose results are in figures/."""
+    bases = (repro.root(), repro.out())
+    return {path.name for base in bases for path in (base / "figures" / notebook).glob("*")}
+
+
+def _page(found: dict) -> dict:
+    when = f"{found['finished'][:16].replace('T', ' ')} UTC"
+    note = f"Executed here, {when}, in {found['seconds']:.0f} s, {_commit(found)}."
+    return {"run": found["run"], "source": found["executed"], "note": note}
+
+
+def _commit(found: dict) -> str:
+    if not found.get("commit"):
+        return "no commit known"
+    return f"commit {found['commit'][:SHORT]}" + (" with changes" if found.get("dirty") else "")
+
+
+def _title(path: Path) -> str:
+    first = "".join(json.loads(path.read_text(encoding="utf8"))["cells"][0]["source"])
+    return first.partition("\n")[0].lstrip("# ")
+
+
+def span(done: list[dict]) -> list[str]:
+    """The first and the last run: when, which, at what commit."""
+    ordered = sorted(done, key=lambda found: found["finished"])
+    ends = [ordered[0], ordered[-1]] if ordered else []
+    return [f"{x['finished'][:10]}, {x['notebook']}/{x['run']}, {_commit(x)}" for x in ends]
+
+
+def papers(decided: pd.DataFrame) -> list[dict]:
+    """Each paper with its artefacts, how many of them are done, and its claims' answers."""
+    found = gallery.artefacts(repro.root(), repro.out())
+    return [
+        _paper(paper, title, found[found["paper"] == paper], decided[decided["paper"] == paper])
+        for paper, title in gallery.PAPERS.items()
+    ]
+
+
+def _paper(paper: str, title: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:
+    each = [_artefact(name, part, decided) for name, part in rows.groupby("artefact", sort=False)]
+    done = [x for x in each if not x["waits"]]
+    kinds = {kind: [x for x in each if x["kind"] == kind] for kind in ("table", "figure")}
+    count = {kind: f"{sum(not x['waits'] for x in of)} of {len(of)}" for kind, of in kinds.items()}
+    known = {"key": paper, "title": title, "reading": gallery.READING.get(paper, "")}
+    known |= {"done": done, "total": len(each), "count": count}
+    return known | {"open": [x for x in each if x["waits"]], "answers": _answers(decided)}
+
+
+def _artefact(name: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:
+    """An artefact with its parts, what it waits for, and the answers of its claims."""
+    first = rows.iloc[0]
+    about = decided[decided["section"].map(lambda section: _about(section, name)).astype(bool)]
+    made = [_made(row) for row in rows.to_dict("records") if row["run"]]
+    parts = list(dict.fromkeys(each["part"] for each in made))
+    return {
+        "name": name,
+        "anchor": f"{first['paper']}-{name.lower().replace(' ', '-')}",
+        "kind": first["kind"],
+        "title": first["title"],
+        "waits": list(dict.fromkeys(rows.loc[rows["run"] == "", "notebook"])),
+        "parts": [[each for each in made if each["part"] == part] for part in parts],
+        "answers": _answers(about),
+    }
+
+
+def _made(row: dict) -> dict:
+    names = {kind: f"{row['file']}.{kind}" for kind in ("svg", "csv", "tex", "json")}
+    files = {kind: name for kind, name in names.items() if (row["folder"] / name).is_file()}
+    place = f"figures/{row['notebook']}/{row['run']}"
+    alt = f"{row['part']} of {row['paper']}, {row['run']}: {row['title']}"
+    table = pd.read_csv(row["folder"] / names["csv"], dtype=str, keep_default_na=False)
+    return row | {"files": files, "place": place, "alt": alt, "table": table}
+
+
+def _about(section: str, artefact: str) -> bool:
+    """Whether a claim's section, such as "Table 2a" or "Tables 5, 6", names the artefact."""
+    kind, number = artefact.split()
+    return section.startswith(kind) and number in re.findall(r"\d+", section)
+
+
+def sizes(decided: pd.DataFrame) -> list[str]:
+    """The sizes on which any claim is decided."""
+    told = set(decided.loc[decided["answer"] != "undecided", "size"])
+    return [size for size in decided["size"].unique() if size in told]
+
+
+def _answers(decided: pd.DataFrame) -> dict[str, str]:
+    """By size that decides any: how many claims hold, do not hold, are undecided."""
+    found = {}
+    for size in sizes(decided):
+        counts = decided.loc[decided["size"] == size, "answer"].value_counts()
+        words = [f"{counts[x]} {word}" for x, word in ANSWERS.items() if x in counts]
+        found[size] = ", ".join(words)
+    return found
+
+
+def claimed(decided: pd.DataFrame) -> list[dict]:
+    """A table of claims per paper: one row per claim and scope, sizes beside each other."""
+    found = []
+    for paper, rows in decided.groupby("paper", sort=False):
+        columns = sizes(rows)
+        lines = []
+        for (name, where), cells in rows.groupby(["id", "where"], sort=False):
+            first = cells.iloc[0]
+            answers = {row.size: _answer(row) for row in cells.itertuples(index=False)}
+            head = not lines or lines[-1]["id"] != name
+            known = {"id": name, "where": where, "claim": first.to_dict() if head else None}
+            lines.append(known | {"cells": [answers.get(size, "") for size in columns]})
+        found.append({"paper": paper, "sizes": columns, "lines": lines})
+    return found
+
+
+def _answer(row: tuple) -> str:
+    if row.answer == "undecided":
+        return "undecided"
+    between = "" if pd.isna(row.low) else f" [{row.low:+.2f}, {row.high:+.2f}]"
+    return f"{row.answer} {row.number:+.3f}{between}"

@@ -1,0 +1,125 @@
+"""The source folder of the report: pages made from templates, and the files that they show."""
+
+import json
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from osnb import claims, gallery, publish
+from osnb.report import facts
+
+HERE = Path(__file__).parent
+MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2/*")  # of its 24 MB what pages need
+
+
+def prepare(folder: Path) -> bool:
+    """Bring the folder up to date; what stays the same keeps its time, what is gone goes.
+
+    Sphinx then reads again only what changed.
+
+    Returns:
+        Whether it holds the same names as before, so that each page's list of pages stays.
+    """
+    wanted = dict(_files())
+    before = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    for name in before - wanted.keys():
+        (folder / name).unlink()
+    for name, content in wanted.items():
+        path = folder / name
+        if name not in before or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    return before == wanted.keys()
+
+
+def _files() -> Iterator[tuple[str, bytes]]:
+    """Each file of the source folder: its name there and its content."""
+    done = facts.runs()
+    decided = claims.decide([*gallery.PAPERS], [*claims.SIZES])
+    papers, notebooks = facts.papers(decided), facts.notebooks(done)
+    yield "conf.py", (HERE / "conf.py").read_bytes()
+    yield "_static/report.css", (HERE / "report.css").read_bytes()
+    yield from _mathjax()
+    for notebook in notebooks:
+        yield from _notebook(notebook)
+    for paper in papers:
+        yield from _figures(paper)
+    render = _renderer(notebooks)
+    for paper in [paper for paper in papers if paper["done"]]:
+        yield f"{paper['key']}.md", render("paper", paper=paper)
+    for notebook in notebooks:
+        yield f"{notebook['name']}/index.md", render("notebook", notebook=notebook)
+    yield "claims.md", render("claims", papers=facts.claimed(decided))
+    counts = {"runs": len(done), "span": facts.span(done), "sizes": facts.sizes(decided)}
+    yield "index.md", render("index", papers=papers, notebooks=notebooks, **counts)
+
+
+def _mathjax() -> Iterator[tuple[str, bytes]]:
+    """MathJax as the package sphinx-mathjax-offline brings it, so that no page asks a server."""
+    package = "sphinx-mathjax-offline"
+    folder = Path(metadata.distribution(package).locate_file(f"{package}/static/mathjax"))
+    for path in [path for pattern in MATHJAX for path in sorted(folder.glob(pattern))]:
+        yield f"_static/mathjax/{path.relative_to(folder)}", path.read_bytes()
+
+
+def _notebook(notebook: dict) -> Iterator[tuple[str, bytes]]:
+    for page in notebook["pages"]:
+        has = page["run"] in {each["run"] for each in notebook["params"]}
+        anchor = f"#params-{notebook['name']}-{page['run']}" if has else ""
+        content = json.loads(page["source"].read_text(encoding="utf8"))
+        text = _shown(content, f"{page['note']} [Params](index.md{anchor}).")
+        yield f"{notebook['name']}/{page['run']}.ipynb", text.encode()
+    for each in notebook["params"]:
+        yield f"{notebook['name']}/params/{each['run']}.yaml", each["file"].read_bytes()
+
+
+def _shown(content: dict, note: str) -> str:
+    """A notebook to be read: with the note under its title, without what needs a kernel."""
+    for cell in [cell for cell in content["cells"] if cell["cell_type"] == "code"]:
+        for output in cell["outputs"]:
+            output.get("data", {}).pop(publish.WIDGET, None)
+        last = "".join(cell["source"]).strip().rpartition("\n")[2].strip()
+        cell["metadata"]["mystnb"] = {"image": {"alt": f"Output of {last}"}}
+    content["metadata"].pop("widgets", None)
+    said = {"cell_type": "markdown", "metadata": {}, "source": f":::{{note}}\n{note}\n:::"}
+    if content["nbformat_minor"] > 4:
+        said["id"] = "osnb-note"
+    content["cells"].insert(1, said)
+    return json.dumps(content, indent=1)
+
+
+def _figures(paper: dict) -> Iterator[tuple[str, bytes]]:
+    for made in [made for each in paper["done"] for part in each["parts"] for made in part]:
+        for name in made["files"].values():
+            yield f"{made['place']}/{name}", (made["folder"] / name).read_bytes()
+
+
+def _renderer(notebooks: list[dict]) -> Callable[..., bytes]:
+    """A function that fills a template of pages/."""
+    pages = {(each["name"], page["run"]) for each in notebooks for page in each["pages"]}
+    params = {(each["name"], file["run"]) for each in notebooks for file in each["params"]}
+    environment = Environment(
+        loader=FileSystemLoader(HERE / "pages"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+    def links(made: dict) -> str:
+        notebook, run = made["notebook"], made["run"]
+        here, index = (notebook, run) in pages, f"{notebook}/index.md"
+        copy = f"[notebook]({notebook}/{run}.ipynb)" if here else f"[elsewhere]({index})"
+        anchor = f"#params-{notebook}-{run}" if (notebook, run) in params else ""
+        return f"{copy}, [params]({index}{anchor})"
+
+    environment.filters |= {"links": links, "preview": _preview}
+    return lambda name, **known: environment.get_template(f"{name}.md").render(**known).encode()
+
+
+def _preview(table: pd.DataFrame, rows: int, columns: int) -> str:
+    """The upper left corner of a table, as Sphinx's csv-table."""
+    text = table.iloc[:rows, :columns].to_csv(index=False, lineterminator="\n")
+    return f"```{{csv-table}}\n:header-rows: 1\n:class: data\n\n{text}```"

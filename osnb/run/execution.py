@@ -1,0 +1,201 @@
+"""A run is made at most once at a time, and says in run.json how it went."""
+
+import json
+import logging
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from osnb import record, repro
+from osnb.publish import publish, results
+from osnb.run import kernels
+from osnb.run.checklist import checklist, epochs
+from osnb.run.plans import Plan
+
+TAIL = 15  # lines of a failing cell's output that run.json keeps
+AGAIN = 2  # times that a run whose kernel died goes on from its checkpoint
+OFTEN = 1.0  # seconds between two notes of where a run is
+
+
+def inputs(plan: Plan) -> dict[str, str]:
+    """Hash of every scores table that the notebook collects, by run; {} if it collects none."""
+    if not plan.collects:
+        return {}
+    import pyarrow.parquet as pq
+
+    found = {}
+    # in the order of tables.collect: a run in runs/ takes the place of its published copy
+    for base in (repro.root() / "figures", repro.out() / "figures", repro.out() / "runs"):
+        for path in sorted(base.glob(f"{plan.notebook[0]}?_*_train/*/scores.parquet")):
+            try:
+                stamp = json.loads(pq.read_schema(path).metadata[b"osnb"])
+            except (ValueError, KeyError, TypeError):  # not whole: its reader will say so
+                stamp = {"parameters": plan.parameters, "run": path.parent.name}
+            if stamp["parameters"]["size"] == plan.parameters["size"]:
+                found[stamp["run"]] = repro.file_hash(path)
+    return found
+
+
+def done(plan: Plan) -> bool:
+    """Whether the run ended well with this code, these parameters and inputs, and is all there."""
+    found = record.read(plan.directory)
+    return (
+        found is not None
+        and found["state"] == "done"
+        and (plan.directory / "executed.ipynb").is_file()
+        and found.get("outputs") == results(plan.directory)
+        and all(found.get(key) == value for key, value in _content(plan).items())
+    )
+
+
+def _content(plan: Plan) -> dict[str, Any]:
+    return {"parameters": plan.parameters, "code": plan.code(), "inputs": inputs(plan)}
+
+
+def once(
+    plan: Plan, *, force: bool = False, limit: float = 0, make: Callable | None = None
+) -> dict[str, Any] | None:
+    """Make a run that is not done, unless another process is at it.
+
+    A run whose kernel died, killed perhaps for memory, goes on from its checkpoint, `AGAIN`
+    times. Figures that somebody took away are put back.
+
+    Args:
+        plan: what to make.
+        force: even if it is done.
+        limit: seconds that an attempt may take; 0 for no limit.
+        make: in place of `execute`.
+
+    Returns:
+        run.json's content, whose `state` is skipped if nothing had to be made; none if another
+        process holds the run's lock.
+    """
+    from filelock import Timeout
+
+    make = make or execute
+    try:
+        with record.lock(plan.directory):
+            if not force and done(plan):
+                publish(plan.directory, plan.figures)
+                return {"state": "skipped"}
+            for _ in range(1 + AGAIN):
+                end = make(plan, limit=limit)
+                if end.get("error", {}).get("name") != "DeadKernelError":
+                    break
+            return end
+    except Timeout:
+        return None
+
+
+def execute(plan: Plan, *, limit: float = 0) -> dict[str, Any]:
+    """Execute the notebook with the plan's parameters and say in run.json how it went.
+
+    A failed run keeps its executed notebook too, so that people can look at it.
+
+    Args:
+        plan: what to make.
+        limit: seconds after which the kernel is interrupted and, soon after, killed; 0: never.
+
+    Returns:
+        The content of run.json; `state` is done, failed or interrupted.
+    """
+    content = {"notebook": plan.notebook, "run": plan.run, "seed": plan.parameters.get("seed")}
+    content |= _content(plan) | {"attempts": record.attempts(plan.directory)}
+    content |= record.circumstances() | {"resumed": epochs(plan)}
+    with _recorded(plan, content) as heard:
+        content |= _papermill(plan, limit, heard)
+    return content
+
+
+@contextmanager
+def _recorded(plan: Plan, content: dict[str, Any]) -> Iterator[Callable[[int, int], None]]:
+    """run.json while the block runs and after it; gives what to call before every cell."""
+    begun = said = time.monotonic()
+    record.write(plan.directory, content | {"state": "running"})
+
+    def heard(cell: int, of: int) -> None:
+        nonlocal said
+        if time.monotonic() - said > OFTEN:
+            said = time.monotonic()
+            now = {"state": "running", "progress": {"cell": cell, "of": of}}
+            record.write(plan.directory, content | now)
+
+    content["state"] = "interrupted"
+    try:
+        yield heard
+    finally:
+        spent = {"finished": record.now(), "seconds": round(time.monotonic() - begun, 1)}
+        content |= spent | {"outputs": results(plan.directory)}
+        content["checklist"] = checklist(plan, content)
+        record.write(plan.directory, content)
+
+
+def _papermill(plan: Plan, limit: float, heard: Callable) -> dict[str, Any]:
+    """What run.json says of the end: the state and, of a failed run, the error."""
+    execute_notebook = _imported()
+    # beside the run's folder, which the notebook clears of what other code left there
+    aside = plan.directory.with_name(f".{plan.run}.ipynb")
+    for old in (aside, plan.directory / "executed.ipynb"):
+        old.unlink(missing_ok=True)
+    options = {"progress_bar": False, "kernel_name": "python3", "language": "python"}
+    options |= {"start_timeout": 120, "engine_name": kernels.engine(), "heard": heard}
+    with TemporaryDirectory(prefix="osnb-") as folder, kernels.limited(limit) as reached:
+        options["kernel_manager_class"] = kernels.manager(folder)
+        try:
+            execute_notebook(plan.source, aside, plan.given, cwd=plan.source.parent, **options)
+            if plan.trains and not (plan.directory / "scores.parquet").is_file():
+                raise FileNotFoundError(f"{plan} wrote no scores.parquet in {plan.directory}")
+            end = {"state": "done", "unpublished": publish(plan.directory, plan.figures)}
+        except Exception as error:
+            explained = _explained(error, aside)
+            if reached():
+                late = {"name": "TimeLimit", "value": f"not done after {limit:g} s"}
+                explained |= late
+            stopped = explained["name"] == "KeyboardInterrupt"
+            end = {"state": "interrupted" if stopped else "failed", "error": explained}
+        finally:
+            if _cells(aside):
+                aside.replace(plan.directory / "executed.ipynb")
+            aside.unlink(missing_ok=True)  # a part of a notebook, on a full disk
+        return end | {"used": kernels.usage(folder)}
+
+
+def _imported() -> Callable:
+    """papermill's, imported without the grammar of IRIs, a second that nothing here needs."""
+    missing = "rfc3987_syntax" not in sys.modules
+    if missing:
+        sys.modules["rfc3987_syntax"] = None  # jsonschema then does without
+    try:
+        from papermill.execute import execute_notebook
+    finally:
+        if missing:
+            del sys.modules["rfc3987_syntax"]
+    logging.getLogger("papermill").setLevel(logging.CRITICAL)  # run.json and the caller tell
+    return execute_notebook
+
+
+def _explained(error: Exception, executed: Path) -> dict[str, Any]:
+    """The error, and the cell that was running with the last lines of its output."""
+    name, value = getattr(error, "ename", type(error).__name__), getattr(error, "evalue", error)
+    explained = {"name": name, "value": str(value), "cell": None, "tail": []}
+    code = [cell for cell in _cells(executed) if cell["cell_type"] == "code"]
+    for number, cell in enumerate(code, start=1):
+        if cell["metadata"].get("papermill", {}).get("start_time"):
+            parts = ["".join(out.get("text", "")) for out in cell["outputs"]]
+            parts += [line for out in cell["outputs"] for line in out.get("traceback", [])]
+            lines = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(parts)).splitlines()
+            explained |= {"cell": number, "tail": lines[-TAIL:]}
+    return explained
+
+
+def _cells(notebook: Path) -> list[dict[str, Any]]:
+    """The cells of a notebook, none if there is no whole one."""
+    try:
+        return json.loads(notebook.read_text())["cells"]
+    except (OSError, ValueError):
+        return []

@@ -1,0 +1,189 @@
+"""What a run would be: its params file held against its notebook, before a kernel starts."""
+
+import ast
+import difflib
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from osnb import repro
+
+
+class Refused(ValueError):
+    """Input for which nothing is started; the message is a sentence for the person."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run that could be made.
+
+    Attributes:
+        notebook: its name, without suffix.
+        run: name of the run.
+        parameters: the value of every parameter that the notebook declares.
+        given: those of them that papermill injects.
+    """
+
+    notebook: str
+    run: str
+    parameters: dict[str, Any]
+    given: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.notebook}/{self.run}"
+
+    @property
+    def source(self) -> Path:
+        return repro.root() / "notebooks" / f"{self.notebook}.ipynb"
+
+    @property
+    def directory(self) -> Path:
+        return repro.out() / "runs" / self.notebook / self.run
+
+    @property
+    def figures(self) -> Path:
+        return repro.out() / "figures" / self.notebook / self.run
+
+    @property
+    def trains(self) -> bool:
+        return self.notebook.endswith("_train")
+
+    @property
+    def collects(self) -> bool:
+        """Whether the notebook reads finished training runs, which only `collect` does."""
+        return _collects(self.source, _version(self.source))
+
+    def code(self) -> str:
+        """Hash of the code that the run follows from: the notebook's and what that reaches."""
+        return _code(self.source, _version(self.source), _package(repro.PACKAGE))
+
+
+# What is read from files, once for each version of a file: a batch has thousands of plans.
+
+
+def _version(file: Path) -> tuple[int, int]:
+    found = file.stat()
+    return found.st_mtime_ns, found.st_size
+
+
+def _package(folder: Path) -> tuple[int, ...]:
+    """Versions of the package's files, in the order of a listing."""
+    files = (Path(base) / name for base, _, names in os.walk(folder) for name in names)
+    return tuple(x for file in files if file.suffix != ".pyc" for x in _version(file))
+
+
+@cache
+def _code(notebook: Path, *_versions) -> str:
+    return repro.code_hash(notebook)
+
+
+@cache
+def _declared(notebook: Path, _of) -> dict[str, Any]:
+    return repro.declared(notebook)
+
+
+@cache
+def _collects(notebook: Path, _of) -> bool:
+    trees = map(ast.parse, repro.code_cells(notebook))
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    return any(isinstance(node, ast.Attribute) and node.attr == "collect" for node in nodes)
+
+
+# Checks. Neither papermill nor torch is imported before they have passed.
+
+
+def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
+    """Hold a params file, and values that replace some of its own, against its notebook.
+
+    Args:
+        file: `<any folder>/<notebook>/<run>.yaml`.
+        overrides: these join the run's name where they differ from the file.
+
+    Raises:
+        Refused: the file is no mapping of the notebook's parameters to values of their types,
+            its `run` is not its own name, there is no such notebook, or the notebook has not
+            exactly one parameters cell, of literals.
+    """
+    file = Path(file).absolute()
+    own, overrides = _read(file), dict(overrides or {})
+    notebook = _notebook(file)
+    try:
+        defaults = _declared(notebook, _version(notebook))
+        values = _checked(own | overrides, defaults, file)
+    except (ValueError, SyntaxError) as error:
+        raise Refused(str(error)) from None
+    if values.get("run") != file.stem:
+        raise Refused(
+            f"{file} needs the line 'run: {file.stem}', its own name; got {values.get('run')!r}"
+        )
+    ours = repro.root() / "params" / notebook.stem / file.name
+    base = defaults | (_read(ours) if ours != file and ours.is_file() else own)
+    values["run"] = repro.variant(file.stem, base, defaults | values)
+    return Plan(notebook.stem, values["run"], defaults | values, values)
+
+
+def _notebook(file: Path) -> Path:
+    folder = repro.root() / "notebooks"
+    path = folder / f"{file.parent.name}.ipynb"
+    if not path.is_file():
+        valid = sorted(path.stem for path in folder.glob("*.ipynb"))
+        raise Refused(
+            f"the folder of {file} must be called after a notebook; there is no "
+            f"'{file.parent.name}'{_near(file.parent.name, valid)}"
+        )
+    return path
+
+
+def _checked(values: Mapping, defaults: Mapping, file: Path) -> dict[str, Any]:
+    for key in values:
+        if key not in defaults:
+            raise Refused(f"unknown parameter '{key}' for {file}{_near(str(key), defaults)}")
+    return {k: repro.checked(file.parent.name, k, v, defaults[k]) for k, v in values.items()}
+
+
+def _near(name: str, valid: Iterable[str]) -> str:
+    """The end of a sentence: `; did you mean 'x'? valid: x, y`."""
+    close = difflib.get_close_matches(name, valid := list(valid), n=1)
+    return (f"; did you mean '{close[0]}'?" if close else ";") + f" valid: {', '.join(valid)}"
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """The safe loader, which alone would keep the last of two equal keys without a word."""
+
+    def construct_mapping(self, node, deep=False):
+        seen = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                problem = f"'{key.value}' is given twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            seen.add(key.value if isinstance(key.value, str) else id(key))
+        return super().construct_mapping(node, deep)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return _parsed(file, _version(file))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", "it is no text in UTF-8")
+        raise Refused(f"{file} cannot be read as a params file: {reason}") from None
+
+
+@cache
+def _parsed(file: Path, _of) -> dict[str, Any]:
+    try:
+        content = yaml.load(file.read_text(encoding="utf8"), _Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise Refused(f"{file} is no valid yaml{line}: {problem}") from None
+    if not content:
+        raise Refused(f"{file} is empty; it needs lines such as 'run: {file.stem}'")
+    if not isinstance(content, dict):
+        raise Refused(f"{file} needs lines of 'name: value'; it holds a {type(content).__name__}")
+    return content

@@ -1,0 +1,56 @@
+"""Finished runs without a kernel, for the tests of archives and stamps."""
+
+import json
+
+import numpy as np
+import pandas as pd
+
+from osnb import publish, record, repro, tables
+
+
+def scores(seed):
+    """Four rows and one rule."""
+    return pd.DataFrame(
+        {
+            "sample": list("abcd"),
+            "source": "digits",
+            "role": ["known", "known", "negative", "unknown"],
+            "group": "",
+            "class": list("0157"),
+            "label": [0, 1, -1, -2],
+            "pred": [0, 1, 0, 1],
+            "max_logit": np.random.default_rng(seed).normal(size=4),
+        }
+    )
+
+
+def finish(project, notebook, run="small", inputs=None, **parameters):
+    """Make a run of a notebook of the project as `osnb run` would leave it; its folder."""
+    project.add("works", notebook)
+    text = "".join(f"{key}: {value}\n" for key, value in parameters.items() if key != "seed")
+    project.write(notebook, f"run: {run}\n{text}", run=run)
+    source = project.folder / "notebooks" / f"{notebook}.ipynb"
+    values = repro.declared(source) | parameters | {"run": run}
+    begun = repro.begin(notebook, values)
+    begun.save("table", table=pd.DataFrame({"seed": [values["seed"]]}), latex="x", inputs=inputs)
+    if notebook.endswith("_train"):
+        stamp = begun.stamp() | {"inputs": {"rows": "0"}}
+        for name in ("scores", "scores_best"):
+            tables.write(begun.directory / f"{name}.parquet", scores(values["seed"]), stamp)
+        scores(0).to_parquet(begun.directory / "history.parquet")
+        (begun.directory / "checkpoint.pt").write_bytes(b"not for an archive")
+    (begun.directory / "executed.ipynb").write_text(json.dumps({"cells": []}))
+    content = {"notebook": notebook, "run": begun.name, "state": "done", "code": begun.code}
+    content |= {"parameters": values | {"run": begun.name}, "inputs": inputs or {}}
+    content |= record.circumstances() | {"finished": record.now(), "seconds": 1.0}
+    content |= {"outputs": publish.results(begun.directory)}
+    record.write(begun.directory, content)
+    publish.publish(begun.directory, project.folder / "figures" / notebook / begun.name)
+    return begun.directory
+
+
+def paper(project):
+    """Two training runs and a results run that has read them; their folders."""
+    trained = [finish(project, "12_fixture_train", seed=seed) for seed in (0, 1)]
+    read = {folder.name: repro.file_hash(folder / "scores.parquet") for folder in trained}
+    return [*trained, finish(project, "13_fixture_results", inputs=read)]

@@ -1,0 +1,289 @@
+"""Finished runs go out as one zip and come back as they were; sha256sum and rocrate read it too."""
+
+import json
+import os
+import shutil
+import subprocess
+import zipfile
+from urllib.parse import unquote
+
+import pytest
+from finished import finish, paper
+from rocrate.rocrate import ROCrate
+from typer.testing import CliRunner
+
+from osnb import archive, record, repro, tables
+from osnb.archive.crate import PAPERS
+from osnb.run import done, plan
+
+
+@pytest.fixture
+def packed(project, tmp_path):
+    """An archive of a paper's three runs, which are still there."""
+    paper(project)
+    (project.folder / "requirements.lock").write_text("numpy==2.0\n")
+    archive.pack(["*"], tmp_path / "all.zip")
+    return tmp_path / "all.zip"
+
+
+def empty(project):
+    """Take away every run and figure."""
+    for name in ("runs", "figures"):
+        shutil.rmtree(project.folder / name)
+
+
+def contents(folder):
+    """Bytes of every file below a folder, but run.json and locks, by path."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "run.json"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+# Out
+
+
+def test_an_archive_holds_runs_params_notebooks_and_environment_and_no_checkpoint(packed):
+    names = zipfile.ZipFile(packed).namelist()
+    assert names[:2] == ["ro-crate-metadata.json", "manifest-sha256.txt"]
+    assert [name for name in names if not name.startswith("runs/")][2:] == [
+        "notebooks/12_fixture_train.ipynb",
+        "notebooks/13_fixture_results.ipynb",
+        "params/12_fixture_train/small.yaml",
+        "params/13_fixture_results/small.yaml",
+        "requirements.lock",
+    ]
+    own = [name.rpartition("/")[2] for name in names if "/small-seed1/" in name]
+    said = "executed.ipynb history.parquet run.json scores.parquet scores_best.parquet"
+    assert own == f"{said} table.csv table.json table.tex".split()
+
+
+def test_the_same_runs_give_the_same_bytes_whatever_the_files_times(packed, project, tmp_path):
+    for path in project.folder.rglob("*"):
+        os.utime(path, (1e9, 1e9))
+    archive.pack(["13*", "12*", "*"], tmp_path / "again.zip")
+    assert (tmp_path / "again.zip").read_bytes() == packed.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("names", "runs"),
+    [
+        (["small-seed1"], ["12_fixture_train/small-seed1"]),
+        (["small"], ["12_fixture_train/small", "13_fixture_results/small"]),
+        (["12_fixture_train/small"], ["12_fixture_train/small"]),
+        (["12_*/*", "13_fixture_results/sm?ll"], None),
+    ],
+)
+def test_runs_are_chosen_by_name_or_pattern(packed, tmp_path, names, runs):
+    archive.pack(names, tmp_path / "some.zip")
+    found = {name.rpartition("/")[0] for name in zipfile.ZipFile(tmp_path / "some.zip").namelist()}
+    every = ["12_fixture_train/small", "12_fixture_train/small-seed1", "13_fixture_results/small"]
+    assert {x for x in found if "runs" in x} == {f"runs/{run}" for run in runs or every}
+
+
+def test_a_name_that_means_no_run_is_answered_with_the_valid_ones(packed, tmp_path):
+    with pytest.raises(ValueError, match=r"no run is called 'smal'; there are: 12_fixture_train/"):
+        archive.pack(["small", "smal"], tmp_path / "x.zip")
+    assert not (tmp_path / "x.zip").exists()
+
+
+def test_a_run_that_is_not_done_or_not_whole_is_refused_by_name(packed, project, tmp_path):
+    folder = project.folder / "runs" / "12_fixture_train" / "small"
+    (folder / "table.csv").write_text("edited")
+    with pytest.raises(ValueError, match=r"12_fixture_train/small is not what .*table\.csv"):
+        archive.pack(["*"], tmp_path / "x.zip")
+    archive.pack(["small-seed1"], tmp_path / "other.zip")
+    (folder.with_name("small-seed1") / "executed.ipynb").unlink()
+    with pytest.raises(ValueError, match=r"small-seed1 is not what .*\(executed\.ipynb\)"):
+        archive.pack(["small-seed1"], tmp_path / "x.zip")
+    record.write(folder, record.read(folder) | {"state": "failed"})
+    with pytest.raises(ValueError, match=r"only finished runs .*12_fixture_train/small is failed"):
+        archive.pack(["*"], tmp_path / "x.zip")
+    assert not (tmp_path / "x.zip").exists()
+
+
+def test_an_archive_is_replaced_only_by_force(packed):
+    before = packed.stat().st_ino
+    with pytest.raises(ValueError, match=r"all\.zip exists; --force replaces it"):
+        archive.pack(["*"], packed)
+    assert packed.stat().st_ino == before
+    archive.pack(["*"], packed, force=True)
+    assert packed.stat().st_ino != before
+
+
+def test_what_a_reader_will_miss_is_said(packed, project, tmp_path):
+    _, note = archive.pack(["13*"], tmp_path / "a.zip")
+    assert "13_fixture_results/small was made from runs that are not in it: small, small-s" in note
+    project.add("collects", "13_fixture_results")
+    assert "with other code" in archive.pack(["*"], tmp_path / "b.zip")[1]
+
+
+# Second voices
+
+
+def test_sha256sum_finds_every_member_as_the_manifest_says(packed, tmp_path):
+    subprocess.run(["unzip", "-q", packed, "-d", tmp_path / "out"], check=True)
+    command = ["sha256sum", "--check", "--strict", "manifest-sha256.txt"]
+    said = subprocess.run(command, cwd=tmp_path / "out", capture_output=True, text=True, check=True)
+    names = {line.removesuffix(": OK") for line in said.stdout.splitlines()}
+    assert names == {*zipfile.ZipFile(packed).namelist()} - {"manifest-sha256.txt"}
+
+
+def test_rocrate_reads_files_runs_and_what_they_were_made_from(packed, tmp_path):
+    crate = ROCrate(packed)
+    names = {*zipfile.ZipFile(packed).namelist()} - {"ro-crate-metadata.json"}
+    files = {unquote(file.id): file for file in crate.data_entities}
+    assert files.keys() == names
+    read = zipfile.ZipFile(packed).read
+    for name in names - {"manifest-sha256.txt"}:
+        (tmp_path / "one").write_bytes(read(name))
+        assert files[name]["sha256"] == repro.file_hash(tmp_path / "one")
+        assert int(files[name]["contentSize"]) == len(read(name))
+    root = crate.root_dataset
+    assert [x["name"] for x in root["citation"]] == [PAPERS["1"][1]]
+    assert "BSD-3-Clause" in root["license"].id
+    assert "images and data sets are not included" in root["license"]["description"].lower()
+    context = json.loads(read("ro-crate-metadata.json"))["@context"]
+    assert context[-1] == {"sha256": "https://schema.org/sha256"}
+    action = {x.id: x for x in root["mentions"]}["#13_fixture_results/small"]
+    run = json.loads(read("runs/13_fixture_results/small/run.json"))
+    assert (action["startTime"], action["endTime"]) == (run["started"], run["finished"])
+    assert root["datePublished"] == run["finished"]
+    assert action["instrument"].id == "notebooks/13_fixture_results.ipynb"
+    assert [unquote(x.id) for x in action["object"]] == [
+        "params/13_fixture_results/small.yaml",
+        "runs/12_fixture_train/small/scores.parquet",
+        "runs/12_fixture_train/small-seed1/scores.parquet",
+    ]
+    assert {x.id for x in action["result"]} == {x for x in names if x.startswith("runs/13_")}
+    software = {
+        x["name"]: x["softwareVersion"] for x in action["instrument"]["softwareRequirements"]
+    }
+    assert software == {"python": run["python"]} | run["packages"]
+
+
+# And in
+
+
+def test_runs_come_back_as_they_were_are_done_and_are_collected(packed, project):
+    before = contents(project.folder)
+    runs = {run["run"]: run for run in record.everything()}
+    empty(project)
+    assert {*archive.unpack(packed).values()} == {"imported"}
+    after = contents(project.folder)
+    gone = before.keys() - after.keys()
+    assert gone == {name for name in before if name.endswith(("checkpoint.pt", "begun.json"))}
+    assert all(after[name] == before[name] for name in after)
+    assert done(plan(project.folder / "params" / "12_fixture_train" / "small.yaml", {"seed": 1}))
+    assert list(tables.collect("12_fixture_train", "mini")["run"]) == ["small", "small-seed1"]
+    for run in record.everything():
+        source = run.pop("imported")
+        assert (source["archive"], source["sha256"]) == ("all.zip", repro.file_hash(packed))
+        assert run.keys() >= runs[run["run"]].keys()
+
+
+def test_what_is_here_already_is_left_alone_but_published(packed, project):
+    folder = project.folder / "runs" / "12_fixture_train" / "small"
+    before = (folder / "run.json").read_bytes()
+    shutil.rmtree(project.folder / "figures")
+    assert {*archive.unpack(packed).values()} == {"here already, the same"}
+    assert (folder / "run.json").read_bytes() == before
+    assert (folder / "checkpoint.pt").exists()
+    assert (project.folder / "figures" / "12_fixture_train" / "small" / "table.csv").exists()
+
+
+def test_another_run_of_that_name_is_replaced_only_by_force_and_kept_aside(packed, project):
+    folder = finish(project, "12_fixture_train", rate=0.125)
+    before = contents(project.folder)
+    with pytest.raises(ValueError, match="12_fixture_train/small is here with other content"):
+        archive.unpack(packed)
+    assert contents(project.folder) == before
+    found = archive.unpack(packed, force=True)
+    assert found["12_fixture_train/small"] == "imported, replacing another"
+    assert found["13_fixture_results/small"] == "here already, the same"
+    assert (folder / "superseded" / "checkpoint.pt").exists()
+    assert record.read(folder)["parameters"]["rate"] == 0.5
+    assert sorted(os.listdir(folder.parent)) == ["small", "small-seed1"]
+
+
+def test_a_run_that_is_being_made_here_is_never_replaced(packed, project):
+    folder = finish(project, "12_fixture_train", rate=0.125)
+    record.write(folder, record.read(folder) | {"state": "running"})
+    with pytest.raises(ValueError, match="12_fixture_train/small is running here"):
+        archive.unpack(packed, force=True)
+
+
+def test_a_run_keeps_its_place_if_its_successor_cannot_be_written(packed, project, monkeypatch):
+    folder = finish(project, "12_fixture_train", rate=0.125)
+    before = contents(folder)
+    from osnb.archive import unpacking
+
+    rename = unpacking.Path.rename
+
+    def full(path, target):
+        if path.name == "made":
+            raise OSError(28, "No space left on device")
+        return rename(path, target)
+
+    monkeypatch.setattr(unpacking.Path, "rename", full)
+    with pytest.raises(OSError, match="No space"):
+        archive.unpack(packed, force=True)
+    assert contents(folder) == before
+
+
+def test_runs_of_other_code_are_imported_and_it_is_said(packed, project):
+    empty(project)
+    project.add("collects", "13_fixture_results")
+    found = archive.unpack(packed)
+    assert found["13_fixture_results/small"] == "imported; made with other code"
+    assert found["12_fixture_train/small"] == "imported"
+    assert not done(plan(project.folder / "params" / "13_fixture_results" / "small.yaml"))
+
+
+def test_an_imported_run_is_exported_again(packed, project, tmp_path):
+    empty(project)
+    archive.unpack(packed)
+    archive.pack(["*"], tmp_path / "again.zip")
+    empty(project)
+    assert len(archive.unpack(tmp_path / "again.zip")) == 3
+
+
+# Commands
+
+
+@pytest.fixture
+def osnb():
+    """(exit code, what was printed) of `osnb WORDS`, of the commands of this room."""
+    import typer
+
+    from osnb.cli import Polite
+    from osnb.cli.archive import COMMANDS
+
+    app = typer.Typer(cls=Polite)
+    for name, command in COMMANDS.items():
+        app.command(name)(command)
+
+    def call(*words):
+        ended = CliRunner().invoke(app, [str(word) for word in words])
+        return ended.exit_code, ended.output
+
+    return call
+
+
+def test_the_commands_say_in_lines_what_they_did(packed, project, tmp_path, osnb):
+    code, out = osnb("export", "12*", "--out", tmp_path / "x.zip")
+    assert (code, out) == (0, f"{tmp_path / 'x.zip'}: 2 runs, 21 files\n")
+    assert osnb("export", "12*", "--out", tmp_path / "x.zip")[0] == 2
+    empty(project)
+    project.add("collects", "12_fixture_train")
+    code, out = osnb("import", tmp_path / "x.zip")
+    assert code == 0
+    assert out.count("imported; made with other code") == 2
+    assert "results notebooks read" in out
+
+
+def test_a_file_that_is_missing_or_no_zip_is_one_sentence(tmp_path, project, osnb):
+    (tmp_path / "x.zip").write_text("hello")
+    code, out = osnb("import", tmp_path / "x.zip")
+    assert (code, out.count("\n")) == (2, 1)
+    assert "x.zip is no whole zip file" in out
+    code, out = osnb("import", tmp_path / "absent.zip")
+    assert (code, out.count("\n")) == (2, 1)

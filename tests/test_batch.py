@@ -1,0 +1,497 @@
+"""Batches in which something dies: every run that can be made is made once, and nothing lies."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import contextmanager
+
+import psutil
+import pyarrow.parquet as pq
+import pytest
+
+from osnb import batch, record, run
+
+pytestmark = pytest.mark.slow
+RUNS = 4
+
+
+@pytest.fixture
+def four(project):
+    """A project with four training runs of a second and a notebook that reads them."""
+    return fill(project, RUNS)
+
+
+def fill(project, count, rate=1.0):
+    project.add("takes_time", "10_fixture_train")
+    project.add("collects", "11_results")
+    project.write("11_results", "run: mini\n", run="mini")
+    for n in range(count):
+        project.write("10_fixture_train", f"run: r{n}\nseed: {n}\nrate: {rate}\n", run=f"r{n}")
+    return project
+
+
+def completed(project):
+    """How often each training run came to its end."""
+    file = project.folder / "completed.txt"
+    return Counter(file.read_text().split() if file.is_file() else [])
+
+
+def folder(project, n):
+    return project.folder / "runs" / "10_fixture_train" / f"r{n}"
+
+
+def kernel(project, n, seconds=60):
+    """(pid of the kernel that makes run n, pid of its owner), as soon as it has begun."""
+    file = folder(project, n) / "kernel.txt"
+    for _ in range(seconds * 20):
+        if file.is_file() and len(file.read_text().split()) == 2:
+            return tuple(map(int, file.read_text().split()))
+        time.sleep(0.05)
+    raise AssertionError(f"run {n} did not begin within {seconds} s")
+
+
+def ended(process, seconds=120):
+    """(exit code, json that it printed) of a started `osnb ... --json -`."""
+    out, err = process.communicate(timeout=seconds)
+    assert "Traceback" not in err, err
+    start, end = out.find("\n{\n"), out.rfind("}")
+    return process.returncode, json.loads(out[start : end + 1]) if start >= 0 else out + err
+
+
+def all_done(project, count=RUNS):
+    """Every run was made once, says so, and the results have read each of them once."""
+    assert completed(project) == {f"r{n}": 1 for n in range(count)}
+    states = {x["run"]: x["state"] for x in project_runs(project)}
+    assert states == {f"r{n}": "done" for n in range(count)} | {"mini": "done"}
+    for n in range(count):
+        assert pq.read_table(folder(project, n) / "scores.parquet")["score"].to_pylist() == [n]
+    return True
+
+
+def project_runs(project):
+    files = sorted((project.folder / "runs").glob("*/*/run.json"))
+    return [record.read(file.parent) for file in files]
+
+
+def gone(pids, seconds=20):
+    """Whether none of the processes is left, soon."""
+    _, alive = psutil.wait_procs([psutil.Process(p) for p in pids if psutil.pid_exists(p)], seconds)
+    return not [each for each in alive if each.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_batch_is_made_once_and_then_skipped(four, workers):
+    words = ("reproduce", "--workers", workers, "--json", "-")
+    code, told = ended(four.start(*words))
+    assert (code, told["done"], told["failed"]) == (0, RUNS + 1, 0)
+    assert told["runs"][-1]["run"] == "mini"
+    assert all_done(four)
+    code, told = ended(four.start(*words))
+    assert (code, told["done"], told["skipped"]) == (0, 0, RUNS + 1)
+    assert all_done(four)
+
+
+@pytest.mark.parametrize("victim", ["worker", "kernel"])
+def test_a_worker_or_a_kernel_that_is_killed_costs_no_run(four, victim):
+    process = four.start("reproduce", "--workers", 2, "--json", "-")
+    pids = kernel(four, 0)
+    os.kill(pids[victim == "worker"], signal.SIGKILL)
+    code, told = ended(process)
+    assert (code, told["done"], told["failed"]) == (0, RUNS + 1, 0)
+    assert all_done(four)
+    (before,) = record.read(folder(four, 0))["attempts"]
+    assert before["state"] == {"worker": "interrupted", "kernel": "failed"}[victim]
+    assert gone(pids)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_a_killed_command_left_is_finished_by_the_next(four, workers):
+    process = four.start("reproduce", "--workers", workers)
+    pids = kernel(four, 0)
+    process.kill()
+    process.communicate()
+    assert gone(pids)
+    states = Counter(x["state"] for x in project_runs(four))
+    assert set(states) <= {"interrupted", "done"}
+    assert states["interrupted"] >= RUNS - 1
+    code, told = ended(four.start("reproduce", "--workers", workers, "--json", "-"))
+    assert (code, told["failed"]) == (0, 0)
+    assert all_done(four)
+
+
+def test_nothing_of_a_batch_listens_beyond_this_machine(four):
+    process = four.start("reproduce", "--workers", 2)
+    kernel(four, 0)
+    owner = psutil.Process(process.pid)
+    opened = [c for p in (owner, *owner.children(recursive=True)) for c in p.net_connections()]
+    heard = {c.laddr.ip for c in opened if c.status == psutil.CONN_LISTEN}
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert heard == {"127.0.0.1"}
+
+
+def test_an_interrupt_of_workers_says_so_and_leaves_no_process(four):
+    fill(four, RUNS, rate=30.0)
+    process = four.start("reproduce", "--workers", 2, "--json", "-", start_new_session=True)
+    pids = kernel(four, 0)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.endswith("osnb: interrupted; the same command continues\n")
+    assert gone(pids)
+    states = {x["run"]: x["state"] for x in project_runs(four)}
+    assert states["r0"] == "interrupted"
+    assert set(states.values()) <= {"interrupted", "done"}
+    fill(four, RUNS, rate=0.1)
+    assert ended(four.start("reproduce", "--json", "-"))[0] == 0
+    assert all_done(four)
+
+
+def test_two_commands_at_once_share_the_work(four):
+    words = ("reproduce", "--json", "-")
+    both = [four.start(*words), four.start(*words)]
+    told = [ended(process) for process in both]
+    assert [code for code, _ in told] == [0, 0]
+    assert sum(each["done"] for _, each in told) >= RUNS + 1  # a result may be drawn twice
+    assert all_done(four)
+
+
+def test_who_holds_a_run_is_told_with_its_age(four):
+    first = four.start("run", "params/10_fixture_train/r0.yaml", "-p", "rate=4.0")
+    kernel_file = four.folder / "runs" / "10_fixture_train" / "r0-rate4.0" / "kernel.txt"
+    while not kernel_file.is_file():
+        assert first.poll() is None
+        time.sleep(0.05)
+    second = four.start("run", "params/10_fixture_train/r0.yaml", "-p", "rate=4.0")
+    out, _ = second.communicate(timeout=60)
+    assert f"waits: process {first.pid} on {os.uname().nodename} is making it since 20" in out
+    assert "skipped, up to date" in out
+    first.communicate(timeout=60)
+    assert (first.returncode, second.returncode) == (0, 0)
+
+
+def test_notebooks_that_raise_or_hang_are_counted_and_the_others_are_made(four):
+    four.add("raises_in_third_cell", "20_raises")
+    four.write("20_raises", "run: mini\n", run="mini")
+    four.add("hangs", "21_hangs")
+    four.write("21_hangs", "run: mini\n", run="mini")
+    process = four.start("reproduce", "--workers", 2, "--time-limit", 6, "--json", "-",
+                        env={"OSNB_GRACE": "1"})  # fmt: skip
+    code, told = ended(process)
+    assert (code, told["done"], told["failed"]) == (1, RUNS + 1, 2)
+    reasons = {x["notebook"]: x["reason"] for x in told["runs"] if x["state"] == "failed"}
+    assert reasons == {
+        "20_raises": "KeyError: 'absent'",
+        "21_hangs": "TimeLimit: not done after 6 s",
+    }
+
+
+def test_what_reads_a_run_that_failed_is_not_made(four):
+    four.add("raises_in_third_cell", "12_other_train")
+    four.write("12_other_train", "run: bad\n", run="bad")
+    code, told = ended(four.start("reproduce", "--workers", 2, "--json", "-"))
+    assert (code, told["done"], told["failed"]) == (1, RUNS, 2)
+    assert told["runs"][-1]["reason"] == "NotRun: it reads 12_other_train/bad, which failed"
+    directory = four.folder / "runs" / "11_results" / "mini"
+    assert record.read(directory)["state"] == "failed"
+
+
+@contextmanager
+def small_disk(path, size):
+    """A file system of so many bytes at `path`, where the machine allows it."""
+    path.mkdir(exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(path)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here: the test of a full disk needs root")
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+def test_on_a_full_disk_runs_fail_and_are_made_once_there_is_space(project, tmp_path):
+    fill(project, 2, rate=0.1)
+    with small_disk(tmp_path / "disk", 400_000) as disk:
+        filler = disk / "filler"
+        filler.write_bytes(b"0" * 340_000)
+        env = {"OSNB_OUT": str(disk)}
+        code, told = ended(project.start("reproduce", "--workers", 2, "--json", "-", env=env))
+        assert code == 1
+        assert told["done"] + told["failed"] == 3
+        assert told["failed"] >= 1
+        done = {x["run"] for x in told["runs"] if x["state"] == "done"}
+        states = {f.parent.name: record.read(f.parent) for f in disk.glob("runs/*/*/run.json")}
+        assert {name for name, x in states.items() if x and x["state"] == "done"} == done
+        filler.unlink()
+        code, told = ended(project.start("reproduce", "--json", "-", env=env))
+        assert (code, told["failed"]) == (0, 0)
+        assert Counter((disk / "completed.txt").read_text().split())["r0"] >= 1
+
+
+# Schedulers that somebody started
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """A folder with the three files that the README says how to make."""
+    made = tmp_path_factory.mktemp("tls")
+    if not shutil.which("openssl"):
+        pytest.skip("openssl makes the certificates of this test, and is not here")
+    for line in readme_lines("openssl"):
+        subprocess.run(line, shell=True, check=True, capture_output=True, cwd=made)
+    return made
+
+
+def readme_lines(word):
+    """The commands of the README that begin with a word, continued lines joined."""
+    from osnb.repro import PACKAGE
+
+    text = (PACKAGE.parent / "README.md").read_text().replace("\\\n", " ")
+    return [line for line in text.splitlines() if line.startswith(word)]
+
+
+class Dask:
+    """A scheduler and workers, each a process of its own, as a person would start them."""
+
+    def __init__(self, project, tls=None):
+        self.project, self.processes, self.address = project, [], None
+        self.tls = []
+        if tls:
+            pairs = {"ca-file": "ca.pem", "cert": "cert.pem", "key": "key.pem"}
+            self.tls = [x for k, name in pairs.items() for x in (f"--tls-{k}", tls / name)]
+
+    def start(self, *words, before=()):
+        command = [*before, sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]]
+        with (self.project.folder / f"{words[0]}.log").open("a") as log:
+            process = subprocess.Popen(
+                [*map(str, command), *map(str, self.tls)],
+                env=self.project.environment(**QUICK),
+                cwd=self.project.folder,
+                stdout=log,
+                stderr=log,
+            )
+        self.processes.append(process)
+        return process
+
+    def scheduler(self, host="127.0.0.1", port=0, before=()):
+        port = port or free_port()
+        scheme = "tls" if self.tls else "tcp"
+        self.address = f"{scheme}://{host}:{port}"
+        words = ("scheduler", "--host", f"{scheme}://{host}", "--port", port, "--no-dashboard")
+        return self.start(*words, before=before)
+
+    def worker(self, *words, before=()):
+        more = ("--nthreads", 1, "--no-dashboard", "--memory-limit", 0)
+        return self.start("worker", self.address, *more, *words, before=before)
+
+    def stop(self):
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+QUICK = {
+    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "4s",
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s",  # ten probes, a second apart, and two
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s",
+}
+
+
+def free_port():
+    import socket
+
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return opened.getsockname()[1]
+
+
+@pytest.fixture
+def dask(four, certificates):
+    made = Dask(four, certificates)
+    yield made
+    made.stop()
+
+
+def test_the_workers_of_a_scheduler_started_by_hand_make_a_batch_over_tls(four, dask, certificates):
+    dask.scheduler()
+    victim = dask.worker("--no-nanny")
+    words = ("--scheduler", dask.address, "--tls", certificates, "--json", "-")
+    process = four.start("reproduce", *words)
+    kernel(four, 0)
+    dask.worker("--no-nanny")
+    victim.kill()
+    code, told = ended(process)
+    assert (code, told["done"], told["failed"]) == (0, RUNS + 1, 0)
+    assert all_done(four)
+
+
+def test_when_the_scheduler_is_killed_the_command_fails_and_the_next_one_finishes(
+    four, dask, certificates
+):
+    scheduler = dask.scheduler()
+    dask.worker("--no-nanny")
+    words = ("--scheduler", dask.address, "--tls", certificates, "--json", "-")
+    process = four.start("reproduce", *words)
+    kernel(four, 0)
+    scheduler.kill()
+    code, told = ended(process)
+    assert code == 1
+    assert told["failed"] >= RUNS
+    assert "the scheduler is gone" in told["runs"][-2]["reason"]
+    dask.stop()
+    dask.scheduler()
+    dask.worker("--no-nanny")
+    code, told = ended(four.start("reproduce", *words[:1], dask.address, *words[2:]))
+    assert (code, told["failed"]) == (0, 0)
+    assert all_done(four)
+
+
+class Hosts:
+    """Two hosts on this machine: network namespaces, each with a wire to this one."""
+
+    def __init__(self):
+        self.names = {letter: f"osnb{os.getpid()}{letter}" for letter in "ab"}
+        self.address = {"a": "10.98.1", "b": "10.98.2"}
+
+    def __enter__(self):
+        for letter, name in self.names.items():
+            net, wire = self.address[letter], f"w{os.getpid()}{letter}"
+            for line in (
+                f"ip netns add {name}",
+                f"ip link add {wire} type veth peer name inside netns {name}",
+                f"ip addr add {net}.1/24 dev {wire}",
+                f"ip link set {wire} up",
+                f"ip -n {name} addr add {net}.2/24 dev inside",
+                f"ip -n {name} link set inside up",
+                f"ip -n {name} link set lo up",
+                f"ip -n {name} route add default via {net}.1",
+            ):
+                if subprocess.run(line.split(), capture_output=True).returncode:
+                    self.__exit__()
+                    pytest.skip(f"no hosts apart on this machine: '{line}' needs root and iproute2")
+        return self
+
+    def on(self, letter):
+        """What to put before a command that runs on a host."""
+        return ("ip", "netns", "exec", self.names[letter])
+
+    def cut(self, letter):
+        """Pull the wire of a host: nothing is said, packets just stop."""
+        subprocess.run(f"ip link set w{os.getpid()}{letter} down".split(), check=True)
+
+    def __exit__(self, *_):
+        for name in self.names.values():
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+
+@pytest.mark.skipif(not shutil.which("ip"), reason="no iproute2: no hosts apart on this machine")
+def test_the_runs_of_a_host_that_is_cut_off_are_finished_elsewhere(four, dask, certificates):
+    fill(four, 1, rate=25.0)  # longer than it takes a host to see that it is alone
+    with Hosts() as hosts:
+        dask.scheduler(host="10.98.1.1")
+        dask.worker("--no-nanny", before=hosts.on("a"))
+        words = ("--scheduler", dask.address, "--tls", certificates, "--json", "-")
+        process = four.start("reproduce", *words)
+        pids = kernel(four, 0)
+        dask.worker("--no-nanny", before=hosts.on("b"))
+        hosts.cut("a")
+        code, told = ended(process)
+        assert (code, told["done"], told["failed"]) == (0, RUNS + 1, 0)
+        assert gone(pids)  # the host that was cut off has ended its run by itself
+        (before,) = record.read(folder(four, 0))["attempts"]
+        assert (before["state"], before["pid"]) == ("interrupted", pids[1])
+        assert all_done(four)
+
+
+def test_a_job_of_slurm_makes_one_run_at_a_time_over_tls(certificates):
+    from osnb.repro import PACKAGE
+
+    options = batch.engines._options(PACKAGE.parent / "params" / "slurm.yaml")
+    assert options.pop("jobs") > 0
+    with batch.engines.slurm_cluster(options, certificates) as cluster:
+        script = cluster.job_script()
+        assert cluster.scheduler_address.startswith("tls://")
+    for part in (
+        f"#SBATCH --cpus-per-task={options['job_cpu']}",
+        "#SBATCH --gres=gpu:1",
+        "--nthreads 1",
+        f"--tls-ca-file {certificates}/ca.pem",
+        f"--tls-key {certificates}/key.pem",
+        "export OMP_NUM_THREADS=",
+    ):
+        assert part in script
+    assert "--nworkers" not in script
+
+
+def test_the_example_for_slurm_is_refused_without_a_number_of_jobs(tmp_path):
+    file = tmp_path / "slurm.yaml"
+    file.write_text("queue: gpu\n")
+    with pytest.raises(run.Refused, match="needs 'jobs: NUMBER'"), batch.slurm(file, tmp_path):
+        raise AssertionError("no cluster is made")
+
+
+def test_every_worker_sees_one_gpu_and_its_share_of_the_cores(tmp_path, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    cores = len(os.sched_getaffinity(0))
+    assert batch.engines.environment(0, 1) == {"OMP_NUM_THREADS": str(cores)}
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text("#!/bin/sh\necho GPU one\necho GPU two\n")
+    smi.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    seen = [batch.engines.environment(n, 3)["CUDA_VISIBLE_DEVICES"] for n in range(3)]
+    assert seen == ["0", "1", "0"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    assert batch.engines.environment(1, 2)["CUDA_VISIBLE_DEVICES"] == "7"
+
+
+def test_runs_that_share_their_batches_among_devices_are_not_spread(four):
+    four.add("several_devices", "12_shares_train")
+    process = four.start("run", four.write("12_shares_train", "run: small\ndevices: 2\n"),
+                        "--workers", "2")  # fmt: skip
+    assert "12_shares_train/small uses several devices by itself" in process.communicate()[1]
+    assert process.returncode == 2
+
+
+def test_a_worker_with_other_code_or_another_folder_is_refused(project):
+    project.add("works", "90_works")
+    plan = run.plan(project.write("90_works", "run: small\n"))
+    sent = {"notebook": plan.notebook, "run": plan.run}
+    sent |= {"parameters": plan.parameters, "given": plan.given}
+    options = {"force": False, "limit": 0}
+    end = batch.engines.work(sent, "0" * 64, str(project.folder), **options)
+    assert "has other code in" in end["error"]["value"]
+    end = batch.engines.work(sent, plan.code(), "/elsewhere", **options)
+    assert "start it with OSNB_OUT=/elsewhere" in end["error"]["value"]
+    assert not plan.directory.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--scheduler", "tcp://10.0.0.1:8786"), "must be started with TLS, tls://"),
+        (("--scheduler", "10.0.0.1:8786"), "is tls://HOST:PORT; got '10.0.0.1:8786'"),
+        (("--scheduler", "tls://127.0.0.1:1", "--tls", "."), "it lacks ca.pem, cert.pem, key.pem"),
+        (("--scheduler", "tls://127.0.0.1:1", "--workers", 2), "got --workers and --scheduler"),
+        (("--tls", "."), "--tls goes with --scheduler or --slurm"),
+        (("--slurm", "x.yaml"), "--slurm needs --tls FOLDER"),
+        (("--slurm", "absent.yaml", "--tls", "."), "absent.yaml"),
+    ],
+)
+def test_engines_that_cannot_be_are_refused(four, words, reason):
+    process = four.start("reproduce", *words)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    assert reason in err
+    assert err.count("\n") == 1
+    assert not (four.folder / "runs").exists()

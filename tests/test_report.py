@@ -1,0 +1,256 @@
+"""The report: every artefact of the papers, complete, read without a network, replaced whole."""
+
+import json
+import os
+import re
+import shutil
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+import pytest
+from conftest import Project
+
+from osnb import gallery, record, report, repro
+from osnb.report import facts
+
+RESOURCES = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
+NOTEBOOKS = ("10_palechor_protocols", "13_palechor_results")
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
+    "AABJRU5ErkJggg=="
+)
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+class Page(HTMLParser):
+    """Of a page: ids, links, resources that a browser fetches, images without words, text."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.ids, self.links, self.fetched, self.mute, self.text = set(), [], [], [], ""
+        self.feed(path.read_text(encoding="utf8"))
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.ids |= {found.get("id"), found.get("name")}
+        if tag == "a" and "href" in found:
+            self.links.append(found["href"])
+        if tag in RESOURCES and RESOURCES[tag] in found:
+            self.fetched.append(found[RESOURCES[tag]])
+        if tag == "img" and not found.get("alt"):
+            self.mute.append(found["src"])
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def begun(project):
+    """Two notebooks, one with a run that is done, and the figures that are in git."""
+    for notebook in NOTEBOOKS:
+        path = project.add("works", notebook)
+        shutil.copytree(
+            repro.PACKAGE.parent / "figures" / notebook, project.folder / "figures" / notebook
+        )
+        project.write(notebook, "# Device: any.\nrun: mini\n", "mini")
+    directory = project.folder / "runs" / NOTEBOOKS[1] / "mini"
+    content = json.loads(path.read_text())
+    output = {"data": {"image/png": PNG, WIDGET: {"model_id": "3"}}, "metadata": {}}
+    content["cells"][-1]["outputs"] = [output | {"output_type": "display_data"}]
+    content["cells"].append(
+        {"cell_type": "markdown", "metadata": {}, "source": "So $a^2$.", "id": "x"}
+    )
+    content["metadata"]["widgets"] = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
+    directory.mkdir(parents=True)
+    (directory / "executed.ipynb").write_text(json.dumps(content))
+    done = {
+        "notebook": NOTEBOOKS[1],
+        "run": "mini",
+        "state": "done",
+        "host": "here",
+        "seconds": 3.2,
+    }
+    record.write(
+        directory, done | {"finished": "2026-11-21T20:54:22+00:00", "commit": "0a99264" * 5}
+    )
+    return project
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The project of `begun` and its report, built from nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        made = Project(tmp_path_factory.mktemp("report") / "project")
+        patch.setattr(repro, "root", lambda: made.folder)
+        patch.setenv("OSNB_OUT", str(made.folder))
+        yield begun(made).folder, report.build()
+
+
+@pytest.fixture
+def built(site, monkeypatch):
+    """The folder of that report, with the project in place for another build."""
+    monkeypatch.setattr(repro, "root", lambda: site[0])
+    monkeypatch.setenv("OSNB_OUT", str(site[0]))
+    return site[1].parent
+
+
+@pytest.fixture
+def pages(built):
+    return {path: Page(path) for path in sorted(built.rglob("*.html"))}
+
+
+def test_all_44_artefacts_have_a_row_and_those_of_no_figure_wait_for_their_notebook(tmp_path):
+    found = gallery.artefacts(tmp_path)
+    once = found.drop_duplicates(["paper", "artefact"])
+    assert once["kind"].value_counts().to_dict() == {"figure": 24, "table": 20}
+    assert (found["run"] == "").all()
+    waits = found.set_index(["paper", "part"])["notebook"]
+    assert waits["vaze2022", "Figure 1a"] == "23_vaze_max_logit"
+    assert waits["vaze2022", "Figure 1b"] == "24_vaze_semantic_shift"
+    assert waits["palechor2023", "Table 2b"] == "13_palechor_results"
+
+
+def test_a_run_in_a_later_folder_takes_the_place_of_an_earlier_one(tmp_path):
+    shutil.copytree(
+        repro.PACKAGE.parent / "figures" / NOTEBOOKS[1], tmp_path / "figures" / NOTEBOOKS[1]
+    )
+    found = gallery.artefacts(repro.PACKAGE.parent, tmp_path)
+    made = found[(found["paper"] == "palechor2023") & (found["part"] == "Figure 2")]
+    assert made["size"].tolist() == ["mini", "tiny"]
+    assert {folder.is_relative_to(tmp_path) for folder in made["folder"]} == {True}
+
+
+def test_an_artefact_that_lacks_a_part_is_not_done(project):
+    begun(project)
+    for file in project.folder.glob("figures/13_*/*/table_2b.json"):
+        file.unlink()
+    found = facts.papers(report.source.claims.decide(["palechor2023"], ["printed"]))[0]
+    assert [each["name"] for each in found["open"]] == ["Table 2"]
+    assert found["open"][0]["waits"] == ["13_palechor_results"]
+    assert found["count"] == {"figure": "6 of 6", "table": "4 of 5"}
+
+
+def test_a_claim_is_about_the_artefacts_that_its_section_names():
+    assert facts._about("Tables 5, 6", "Table 6")
+    assert facts._about("Table 2a", "Table 2")
+    assert not facts._about("Tables 5, 6", "Figure 5")
+    assert not facts._about("Sec. 3, App. F.1", "Table 3")
+    assert not facts._about("Table 12", "Table 2")
+
+
+@pytest.mark.slow
+def test_the_front_page_lists_every_artefact_with_what_it_waits_for(pages, built):
+    text = " ".join(pages[built / "index.html"].text.split())
+    assert "11 of 44 artefacts done" in text
+    assert "6 of 6 5 of 5" in text
+    for row in gallery.artefacts(repro.root()).itertuples():
+        assert row.title.replace("'", "’") in text
+        assert (
+            row.run or f"{row.title} {row.notebook}".replace("'", "’") in text or "23_vaze" in text
+        )
+    assert "0.409 / 0.233 / 0.298" in text
+    assert "Runs finished here: 1;" in text
+    assert "13_palechor_results/mini, commit 0a99264" in text
+
+
+@pytest.mark.slow
+def test_each_artefact_links_to_its_notebook_and_its_params_file(pages, built):
+    links = pages[built / "index.html"].links
+    for notebook in NOTEBOOKS:
+        assert f"{notebook}/index.html#params-{notebook.replace('_', '-')}-mini" in links
+    assert "13_palechor_results/mini.html" in links
+    assert "# Device: any." in pages[built / "13_palechor_results" / "index.html"].text
+
+
+@pytest.mark.slow
+def test_a_notebook_says_whether_it_was_executed_here(pages, built):
+    executed, kept = (
+        pages[built / notebook / "small.html"]
+        if notebook == NOTEBOOKS[0]
+        else pages[built / notebook / "mini.html"]
+        for notebook in reversed(NOTEBOOKS)
+    )
+    assert "Executed here, 2026-11-21 20:54 UTC, in 3 s, commit 0a99264." in executed.text
+    assert "Not executed here" in kept.text
+
+
+@pytest.mark.slow
+def test_no_page_asks_a_server_for_anything(pages, built):
+    for path, page in pages.items():
+        outside = [x for x in page.fetched if re.match("(https?:)?//", x)]
+        assert not outside, (path, outside)
+        assert "requirejs" not in path.read_text().lower()
+        assert WIDGET not in path.read_text()
+    for path in built.rglob("*.css"):
+        assert not re.search(r"(url\(|@import)\s*['\"]?(https?:)?//", path.read_text()), path
+
+
+@pytest.mark.slow
+def test_every_link_leads_to_a_file_and_to_a_place_in_it(pages, built):
+    for path, page in pages.items():
+        for link in [x for x in page.links + page.fetched if not re.match("[a-z]+:", x)]:
+            name, _, anchor = unquote(link).partition("#")
+            target = (path.parent / name.partition("?")[0]).resolve() if name else path
+            assert target.is_file(), (path, link)
+            assert not anchor or anchor in pages[target].ids, (path, link)
+
+
+@pytest.mark.slow
+def test_every_image_has_words_in_its_place(pages):
+    assert not [page.mute for page in pages.values() if page.mute]
+    assert any("Output of" in path.read_text() for path in pages)
+
+
+@pytest.mark.slow
+def test_equations_are_set_by_a_script_that_lies_beside_the_page(pages, built):
+    page = pages[built / "13_palechor_results" / "mini.html"]
+    script = [x for x in page.fetched if "tex-chtml" in x]
+    assert len(script) == 1
+    assert (built / "13_palechor_results" / script[0].partition("?")[0]).is_file()
+    assert len(list((built / "_static" / "mathjax").rglob("*.woff"))) > 10
+
+
+@pytest.mark.slow
+def test_nothing_changed_is_nothing_done_and_a_change_is_read_alone(built, monkeypatch):
+    calls = []
+    sphinx = report._sphinx
+    monkeypatch.setattr(report, "_sphinx", lambda work: (calls.append(work), sphinx(work)))
+    report.build()
+    assert not calls
+    before = {path: path.stat().st_mtime_ns for path in sorted(built.rglob("*.html"))}
+    params = repro.root() / "params" / NOTEBOOKS[0] / "mini.yaml"
+    params.write_text("# Device: another.\nrun: mini\n")
+    doctrees = {x: x.stat().st_mtime_ns for x in repro.out().rglob("*.doctree")}
+    report.build()
+    assert len(calls) == 1
+    assert "# Device: another." in (built / NOTEBOOKS[0] / "index.html").read_text()
+    read = [x.stem for x, time in doctrees.items() if x.stat().st_mtime_ns != time]
+    assert read == ["index"]
+    assert len(before) == len(list(built.rglob("*.html")))
+    params.write_text("# Device: any.\nrun: mini\n")
+
+
+@pytest.mark.slow
+def test_a_page_that_is_gone_is_gone_from_the_report_and_its_lists(project):
+    begun(project)
+    index = report.build()
+    assert (index.parent / "13_palechor_results" / "mini.html").is_file()
+    shutil.rmtree(project.folder / "runs" / NOTEBOOKS[1])
+    report.build()
+    assert not (index.parent / "13_palechor_results" / "mini.html").exists()
+    assert all("13_palechor_results/mini.html" not in x for x in Page(index).links)
+    assert "No run is finished here" in Page(index).text
+
+
+@pytest.mark.slow
+def test_a_build_that_fails_says_why_and_leaves_the_report_as_it_was(built):
+    before = {path: path.read_bytes() for path in built.rglob("*") if path.is_file()}
+    notebook = repro.root() / "notebooks" / f"{NOTEBOOKS[0]}.ipynb"
+    good = notebook.read_text()
+    notebook.write_text(good.replace("# A fixture:", "# See [that](nowhere.md):"))
+    for _ in range(2):  # not forgotten at the second try
+        with pytest.raises(ChildProcessError, match=r"nowhere\.md"):
+            report.build()
+    assert {path: path.read_bytes() for path in built.rglob("*") if path.is_file()} == before
+    assert not [name for name in os.listdir(built.parent) if name.startswith(".report-")]
+    notebook.write_text(good)
+    assert report.build() == built / "index.html"

@@ -1,0 +1,453 @@
+"""Nothing that is only read can run code or write elsewhere: params, checkpoints, archives."""
+
+import ast
+import hashlib
+import io
+import json
+import os
+import random
+import re
+import stat
+import struct
+import zipfile
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from finished import paper
+
+from osnb import archive, repro, run
+from osnb.archive.checking import RATIO
+from osnb.train import checkpoint, worker
+
+PICKLES = {"pickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal"}
+CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen"}
+CALLS |= {"subprocess.getoutput", "subprocess.getstatusoutput"}
+ATTRIBUTES = {"extract", "extractall", "unpack_archive", "read_pickle", "to_pickle"}
+ATTRIBUTES |= {"all_gather_object", "broadcast_object_list", "hub"}
+IN_ONE_RUN = "between the processes of one run: no file or socket that anybody else may write to"
+EXCEPTIONS = {
+    ("train/ranks.py", "import cloudpickle"): IN_ONE_RUN,
+    ("train/ranks.py", "distributed.broadcast_object_list"): IN_ONE_RUN,
+    ("train/ranks.py", "distributed.all_gather_object"): IN_ONE_RUN,
+    ("train/worker.py", "import cloudpickle"): "loads only what it owns and nobody else may write",
+}
+FILES = {str(path.relative_to(repro.PACKAGE)): path for path in repro.PACKAGE.rglob("*.py")}
+NOTEBOOKS = {path.name: path for path in (repro.root() / "notebooks").glob("*.ipynb")}
+
+
+# What the code says
+
+
+def findings(text):
+    """What in a file's code could run or unpack what it reads, sorted."""
+    tree = ast.parse(text)
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    safe = {node.name for node in classes if _is_safe_loader(node)}
+    return sorted({said for node in ast.walk(tree) if (said := _finding(node, safe))})
+
+
+def _finding(node, safe):
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        module = getattr(node, "module", "")
+        names = [*(alias.name for alias in node.names), module or ""]
+        pickles = {name.partition(".")[0] for name in names} & PICKLES
+        hidden = module in {"yaml", "os", "subprocess"} or (module == "torch" and "load" in names)
+        return f"import {min(pickles)}" if pickles else ast.unparse(node) * hidden
+    if isinstance(node, ast.Attribute) and node.attr in ATTRIBUTES:
+        return ast.unparse(node)
+    if not isinstance(node, ast.Call):
+        return ""
+    name = ast.unparse(node.func)
+    given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+    wrong = (
+        name in CALLS
+        or (name.startswith("yaml.") and not _is_safe(node, safe))
+        or (name.endswith("torch.load") and given.get("weights_only") != "True")
+        or given.get("allow_pickle", "False") != "False"
+        or given.get("shell", "False") != "False"
+    )
+    return name * wrong
+
+
+def _is_safe_loader(node):
+    """Whether every loader in the bases of a class is a safe one, and there is one."""
+    loaders = re.findall(r"\w*Loader\b", " ".join(map(ast.unparse, node.bases)))
+    return bool(loaders) and {*loaders} <= {"SafeLoader", "CSafeLoader"}
+
+
+def _is_safe(call, safe):
+    name, loader = ast.unparse(call.func), [ast.unparse(value) for value in call.args[1:]]
+    allowed = {"yaml.safe_load", "yaml.safe_dump", "yaml.constructor.ConstructorError"}
+    return name in allowed or (name == "yaml.load" and {*loader} & safe)
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_the_package_reads_nothing_that_could_run(name):
+    found = findings(FILES[name].read_text())
+    assert [what for what in found if (name, what) not in EXCEPTIONS] == []
+
+
+@pytest.mark.parametrize("name", sorted(NOTEBOOKS))
+def test_the_notebooks_read_nothing_that_could_run(name):
+    assert [found for cell in repro.code_cells(NOTEBOOKS[name]) for found in findings(cell)] == []
+
+
+def test_every_exception_is_still_needed():
+    for name, what in EXCEPTIONS:
+        assert what in findings(FILES[name].read_text())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pickle",
+        "def f():\n    from joblib import load",
+        "yaml.load(text)",
+        "yaml.load(text, yaml.Loader)",
+        "yaml.full_load(text)",
+        "yaml.unsafe_load(text)",
+        "from yaml import load",
+        "class Mine(yaml.Loader):\n    pass\nyaml.load(text, Mine)",
+        "torch.load(path)",
+        "torch.load(path, weights_only=False)",
+        "torch.load(path, weights_only=trusted)",
+        "from torch import load",
+        "torch.hub.load(name)",
+        "np.load(path, allow_pickle=True)",
+        "pd.read_pickle(path)",
+        "zipfile.ZipFile(path).extractall(folder)",
+        "tarfile.open(path).extract(name)",
+        "shutil.unpack_archive(path)",
+        "eval(text)",
+        "exec(text)",
+        "os.system(text)",
+        "from os import system",
+        "subprocess.run(text, shell=True)",
+    ],
+)
+def test_what_could_run_is_found(text):
+    assert findings(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model.eval()",
+        "yaml.safe_load(text)",
+        "class Mine(yaml.SafeLoader):\n    pass\nyaml.load(text, Mine)",
+        "torch.load(path, weights_only=True)",
+        "np.load(path)",
+        "subprocess.run([name])",
+    ],
+)
+def test_what_cannot_run_is_not_found(text):
+    assert not findings(text)
+
+
+# Params, checkpoints and jobs
+
+
+@pytest.fixture
+def ran(tmp_path):
+    """A file that appears if something runs what it should only read."""
+    return tmp_path / "ran"
+
+
+class Evil:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def test_a_params_file_that_makes_an_object_is_refused(project, ran):
+    project.add("works", "90_works")
+    text = f"run: small\nword: !!python/object/apply:os.mkdir ['{ran}']\n"
+    with pytest.raises(run.Refused, match="line 2: could not determine a constructor"):
+        run.plan(project.write("90_works", text))
+    assert not ran.exists()
+
+
+def test_a_checkpoint_that_holds_a_class_is_refused(tmp_path, ran):
+    checkpoint.save({"model": Evil(ran)}, tmp_path / "evil.pt")
+    with pytest.raises(Exception, match=r"(?i)weights.only"):
+        checkpoint.load(tmp_path / "evil.pt")
+    assert not ran.exists()
+    buffer = io.BytesIO()
+    torch.save({"model": Evil(ran)}, buffer)
+    buffer.seek(0)
+    torch.load(buffer, weights_only=False)
+    assert ran.exists()  # so it was evil
+
+
+def test_a_job_that_others_may_write_is_not_loaded(tmp_path, ran):
+    import cloudpickle
+
+    file = tmp_path / "ranks.pkl"
+    file.write_bytes(cloudpickle.dumps(Evil(ran)))
+    for mode in (0o666, 0o620, 0o602):
+        file.chmod(mode)
+        with pytest.raises(PermissionError, match="not only yours to write"):
+            worker._job(file)
+    file.chmod(0o644)
+    assert not ran.exists()
+    worker._job(file)
+    assert ran.exists()
+
+
+def test_a_job_of_somebody_else_is_not_loaded(tmp_path, ran, monkeypatch):
+    import cloudpickle
+
+    file = tmp_path / "ranks.pkl"
+    file.write_bytes(cloudpickle.dumps(Evil(ran)))
+    monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+    with pytest.raises(PermissionError, match="not only yours to write"):
+        worker._job(file)
+    assert not ran.exists()
+
+
+# Archives
+
+RUN = "runs/12_fixture_train/small/"
+MANIFEST = "manifest-sha256.txt"
+
+
+class Forger:
+    """The members of an archive, to be changed and written again."""
+
+    def __init__(self, path):
+        with zipfile.ZipFile(path) as archive:
+            self.members = {name: archive.read(name) for name in archive.namelist()}
+        self.infos, self.extra, self.sums = {}, [], {}
+
+    def edit(self, name, **values):
+        """Set values in a json member; of run.json's run, that is all that changes."""
+        self.members[name] = json.dumps(json.loads(self.members[name]) | values).encode()
+
+    def output(self, name, content):
+        """Add a result to the run, or change one, with all that speaks of it."""
+        self.members[RUN + name] = content
+        outputs = json.loads(self.members[RUN + "run.json"])["outputs"]
+        sha256 = hashlib.sha256(content).hexdigest()
+        self.edit(RUN + "run.json", outputs=outputs | {name: sha256})
+
+    def info(self, name, **values):
+        """A member's entry in the zip, with other values."""
+        self.infos[name] = zipfile.ZipInfo(name)
+        for key, value in values.items():
+            setattr(self.infos[name], key, value)
+
+    def write(self, path):
+        hashes = {name: hashlib.sha256(x).hexdigest() for name, x in self.members.items()}
+        hashes = {name: x for name, x in (hashes | self.sums).items() if x and name != MANIFEST}
+        self.members[MANIFEST] = "".join(f"{x}  {name}\n" for name, x in hashes.items()).encode()
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in [*self.members.items(), *self.extra]:
+                archive.writestr(self.infos.get(name, name), content)
+
+
+def stamped(**changes):
+    """A scores table of the archive's run whose stamp has been changed."""
+
+    def change(forger):
+        content = forger.members[RUN + "scores.parquet"]
+        table = pq.read_table(pa.BufferReader(content))
+        stamp = json.loads(table.schema.metadata[b"osnb"]) | changes
+        sink = io.BytesIO()
+        pq.write_table(table.replace_schema_metadata({"osnb": json.dumps(stamp)}), sink)
+        forger.output("scores.parquet", sink.getvalue())
+
+    return change
+
+
+def named(name):
+    return lambda forger: forger.members.update({name: b"x"})
+
+
+def state(**values):
+    return lambda forger: forger.edit(RUN + "run.json", **values)
+
+
+def kind(mode):
+    return lambda forger: forger.info(RUN + "table.csv", create_system=3, external_attr=mode << 16)
+
+
+def moved(old, new):
+    def change(forger):
+        for name in [name for name in forger.members if old in name]:
+            forger.members[name.replace(old, new)] = forger.members.pop(name)
+
+    return change
+
+
+NO_PLACE = "has no place in an archive"
+FORGED = {
+    "symlink": (kind(stat.S_IFLNK | 0o777), r"table\.csv is no regular file"),
+    "device": (kind(stat.S_IFCHR | 0o666), "no regular file"),
+    "folder": (named("runs/12_fixture_train/small/"), NO_PLACE),
+    "parent": (named("runs/12_fixture_train/../../x.csv"), NO_PLACE),
+    "parent as run": (named("runs/12_fixture_train/../x.csv"), NO_PLACE),
+    "absolute": (named("/tmp/x.csv"), NO_PLACE),
+    "backslash": (named("runs\\12_fixture_train\\small\\x.csv"), NO_PLACE),
+    "drive": (named("C:/x.csv"), NO_PLACE),
+    "drive in a run": (named("runs/12_fixture_train/c:x/table.csv"), NO_PLACE),
+    "hidden": (named(RUN + ".x.csv"), NO_PLACE),
+    "line break": (named(RUN + "x.csv\n"), NO_PLACE),
+    "letters that look alike": (named(RUN + "tаble.csv"), NO_PLACE),
+    "deeper": (named(RUN + "superseded/x.csv"), NO_PLACE),
+    "checkpoint": (named(RUN + "checkpoint.pt"), NO_PLACE),
+    "begun": (named(RUN + "begun.json"), NO_PLACE),
+    "code": (named("osnb/__init__.py"), NO_PLACE),
+    "notebook elsewhere": (named("notebooks/../x.ipynb"), NO_PLACE),
+    "other notebook": (
+        moved("12_fixture_train", "14_other_train"),
+        "of no notebook of this project; there are: 12_fixture_train, 13_fixture_results",
+    ),
+    "duplicate": (lambda f: f.extra.append((RUN + "table.csv", b"x")), "in it twice"),
+    "case-fold duplicate": (named(RUN + "TABLE.csv"), "in it twice, or in other capitals"),
+    "bomb": (lambda f: f.output("table.csv", b"0" * (2 << 20)), f"more than {RATIO}-fold"),
+    "lzma": (lambda f: f.info(RUN + "table.csv", compress_type=14), "in another way than defl"),
+    "wrong hash": (lambda f: f.sums.update({RUN + "table.csv": "0" * 64}), "not the checksum"),
+    "unlisted member": (lambda f: f.sums.update({RUN + "table.csv": ""}), r"disagree on .*csv"),
+    "listed, not there": (lambda f: f.members.pop("requirements.lock") and f.sums.update(
+        {"requirements.lock": "0" * 64}), r"disagree on requirements\.lock"),
+    "bad manifest": (lambda f: f.sums.update({"x": "y"}), "no checksum of a member"),
+    "no metadata": (lambda f: f.members.pop("ro-crate-metadata.json"), "it lacks ro-crate"),
+    "no run.json": (lambda f: f.members.pop(RUN + "run.json"), r"lacks run\.json"),
+    "not executed": (lambda f: f.members.pop(RUN + "executed.ipynb"), r"or executed\.ipynb"),
+    "run.json no json": (lambda f: f.members.update({RUN + "run.json": b"{"}), "is no json"),
+    "run.json too deep": (
+        lambda f: f.members.update({RUN + "run.json": b"[" * 100_000}), "is no json"),
+    "run.json a list": (lambda f: f.members.update({RUN + "run.json": b"[]"}), "holds a list"),
+    "failed": (state(state="failed"), "small, failed; not done"),
+    "running": (state(state="running"), "small, running; not done"),
+    "of another run": (state(run="small-seed1"), "is of 12_fixture_train/small-seed1"),
+    "no outputs": (state(outputs=None), "lacks outputs, or has it of another type"),
+    "parameters of a kind": (state(parameters=3), "lacks parameters"),
+    "no size": (state(parameters={"run": "small"}), "lacks size, seed"),
+    "outputs without hash": (state(outputs={}), "other outputs or checksums"),
+    "no parquet": (lambda f: f.output("scores.parquet", b"PAR1"), "no table of scores"),
+    "no stamp": (
+        lambda f: f.output("scores.parquet", f.members[RUN + "history.parquet"]), "no table of sc"),
+    "stamp of another": (stamped(run="mini_p1_softmax"), "bears the stamp of another run"),
+    "stamp with other parameters": (stamped(parameters={"size": "paper"}), "stamp of another"),
+    "stamp of a kind": (stamped(parameters=3), "stamp of another"),
+}  # fmt: skip
+
+
+def listing(folder):
+    return {str(x): x.read_bytes() if x.is_file() else None for x in folder.rglob("*")}
+
+
+@pytest.fixture
+def packed(project, tmp_path):
+    """An archive of three runs, of which the project has none; its figures are there."""
+    paper(project)
+    (project.folder / "requirements.lock").write_text("numpy==2.0\n")
+    archive.pack(["*"], tmp_path / "good.zip")
+    (project.folder / "runs").rename(tmp_path / "away")
+    return tmp_path / "good.zip"
+
+
+def refused(project, path, reason=""):
+    """Assert that an archive is refused in one sentence, and that nothing is written."""
+    before = listing(project.folder)
+    with pytest.raises(ValueError, match=reason) as error:
+        archive.unpack(path, force=True)
+    assert str(error.value).startswith(str(path))
+    assert "\n" not in str(error.value)
+    assert listing(project.folder) == before
+
+
+def test_a_forger_who_changes_nothing_is_believed(packed, project, tmp_path):
+    Forger(packed).write(tmp_path / "x.zip")
+    assert len(archive.unpack(tmp_path / "x.zip")) == 3
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(("change", "reason"), FORGED.values(), ids=FORGED)
+def test_a_forged_archive_is_refused_and_nothing_is_written(
+    packed, project, tmp_path, change, reason
+):
+    forger = Forger(packed)
+    change(forger)
+    forger.write(tmp_path / "x.zip")
+    refused(project, tmp_path / "x.zip", reason)
+
+
+def test_a_truncated_archive_is_refused_wherever_it_ends(packed, project, tmp_path):
+    whole = packed.read_bytes()
+    for end in (0, 1, 100, len(whole) // 2, len(whole) - 1000, len(whole) - 30, len(whole) - 1):
+        (tmp_path / "x.zip").write_bytes(whole[:end])
+        refused(project, tmp_path / "x.zip", "no whole zip file|refused")
+
+
+def test_a_name_with_a_zero_byte_is_refused(packed, project, tmp_path):
+    """zipfile reads it as what stands before the byte."""
+    forger = Forger(packed)
+    forger.members[RUN + "x.csv.svg"] = b"x"
+    forger.write(tmp_path / "x.zip")
+    whole = (tmp_path / "x.zip").read_bytes()
+    (tmp_path / "x.zip").write_bytes(whole.replace(b"x.csv.svg", b"x.csv\0svg"))
+    refused(project, tmp_path / "x.zip", NO_PLACE)
+
+
+def test_an_encrypted_member_is_refused(packed, project, tmp_path):
+    whole = bytearray(packed.read_bytes())
+    central = whole.index(b"PK\1\2")
+    struct.pack_into("<H", whole, central + 8, 1)
+    (tmp_path / "x.zip").write_bytes(whole)
+    refused(project, tmp_path / "x.zip", "is encrypted")
+
+
+def test_a_member_that_starts_before_the_file_is_refused(packed, project, tmp_path):
+    whole = bytearray(packed.read_bytes())
+    end = whole.rindex(b"PK\5\6")  # tells where the list of members would have started
+    struct.pack_into("<I", whole, end + 16, struct.unpack_from("<I", whole, end + 16)[0] + 99)
+    (tmp_path / "x.zip").write_bytes(whole)
+    refused(project, tmp_path / "x.zip", "starts before the file does|no whole zip file")
+
+
+def test_members_that_share_their_bytes_are_refused(packed, project, tmp_path):
+    """A bomb of one kernel that every entry points at: each member alone is small."""
+    whole = bytearray(packed.read_bytes())
+    first = whole.index(b"PK\1\2")
+    second = whole.index(b"PK\1\2", first + 4)
+    struct.pack_into("<I", whole, second + 42, 0)  # starts where the first one starts
+    (tmp_path / "x.zip").write_bytes(whole)
+    refused(project, tmp_path / "x.zip", "no whole zip file")
+
+
+def test_a_member_that_is_too_large_is_refused(packed, project, monkeypatch):
+    monkeypatch.setattr("osnb.archive.checking.TEXT", 1000)
+    refused(project, packed, "bytes; 1,000 are allowed")
+
+
+def test_more_bytes_than_the_disk_has_are_refused(packed, project, monkeypatch):
+    monkeypatch.setattr("osnb.archive.checking._free", lambda: 1000)
+    refused(project, packed, "it needs .* bytes; the disk has 1,000")
+
+
+def test_a_byte_that_changed_on_the_way_is_refused_or_changes_nothing(packed, project, tmp_path):
+    """One bit at 60 places; what the zip does not check, such as a time, does no harm."""
+    whole, rng = packed.read_bytes(), random.Random(0)
+    for _ in range(60):
+        changed = bytearray(whole)
+        changed[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+        (tmp_path / "x.zip").write_bytes(changed)
+        before = listing(project.folder)
+        try:
+            archive.unpack(tmp_path / "x.zip")
+        except ValueError:
+            assert listing(project.folder) == before
+        else:
+            for run_json in (tmp_path / "away").glob("*/*/run.json"):
+                found = project.folder / "runs" / run_json.relative_to(tmp_path / "away").parent
+                ours = json.loads((found / "run.json").read_text())
+                assert {k: v for k, v in ours.items() if k != "imported"} == json.loads(
+                    run_json.read_text()
+                )
+            (project.folder / "runs").rename(tmp_path / f"read{rng.random()}")

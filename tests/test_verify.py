@@ -1,0 +1,149 @@
+"""Each way in which a figure stops following from what its stamp says, and nothing else."""
+
+import json
+import shutil
+
+import pyarrow.parquet as pq
+import pytest
+from finished import finish, paper
+
+from osnb import repro
+from osnb.verify import VERDICTS, params_file, verify
+
+RESULT = "figures/13_fixture_results/small/table"
+SCORES = "figures/12_fixture_train/small/scores.parquet"
+
+
+@pytest.fixture
+def folder(project):
+    """figures/ of a project with two training runs and a results run, without runs/."""
+    paper(project)
+    shutil.rmtree(project.folder / "runs")
+    return project.folder / "figures"
+
+
+def wrong():
+    """Verdict and reason of each artefact that does not follow."""
+    rows = verify()
+    assert {row["verdict"] for row in rows} <= VERDICTS.keys()
+    return {x["artefact"]: (x["verdict"], x["what"]) for x in rows if x["verdict"] != "follows"}
+
+
+def test_all_is_well_in_figures_and_in_runs(project):
+    paper(project)
+    rows = verify()
+    assert {row["verdict"] for row in rows} == {"follows"}
+    assert len(rows) == 2 * (2 * 3 + 1)  # a table, and of training runs two scores tables
+    assert {row["run"] for row in rows} == {
+        "12_fixture_train/small",
+        "12_fixture_train/small-seed1",
+        "13_fixture_results/small",
+    }
+
+
+def test_a_file_that_was_edited_or_is_gone(folder):
+    (folder / "13_fixture_results/small/table.csv").write_text("seed\n7\n")
+    assert wrong() == {RESULT: ("edited", "table.csv has other bytes than its stamp says")}
+    (folder / "13_fixture_results/small/table.csv").unlink()
+    assert wrong() == {RESULT: ("missing", "table.csv is gone")}
+
+
+def test_a_drawing_without_a_stamp_and_a_stamp_that_is_none(folder):
+    (folder / "13_fixture_results/small/mine.svg").write_text("<svg/>")
+    assert wrong() == {f"{RESULT[:-5]}mine.svg": ("unstamped", "no stamp lists mine.svg")}
+    (folder / "13_fixture_results/small/mine.svg").unlink()
+    (folder / "13_fixture_results/small/table.json").write_text("{}")
+    assert {*wrong()} == {f"{RESULT}.csv", f"{RESULT}.tex"}
+
+
+def test_a_stamp_of_another_run(folder):
+    shutil.copytree(folder / "13_fixture_results/small", folder / "13_fixture_results/other")
+    assert wrong() == {
+        RESULT.replace("small", "other"): (
+            "edited",
+            "its stamp is that of 13_fixture_results/small",
+        )
+    }
+
+
+def test_other_code_in_the_notebook_and_no_notebook(folder, project):
+    source = project.add("collects", "13_fixture_results")
+    assert wrong() == {RESULT: ("code", "13_fixture_results computes otherwise now")}
+    source.unlink()
+    assert wrong() == {RESULT: ("code", "13_fixture_results is gone")}
+
+
+def test_a_params_file_that_says_otherwise_with_all_that_was_made_from_its_run(folder, project):
+    project.write("12_fixture_train", "run: small\nrate: 0.125\n")
+    reason = "params/12_fixture_train/small.yaml says otherwise: rate"
+    found = wrong()
+    for path in (
+        SCORES,
+        SCORES.replace("small", "small-seed1"),
+        SCORES.replace("scores.p", "scores_best.p"),
+    ):
+        assert found.pop(path) == ("parameters", reason)
+    assert found.pop(RESULT) == (
+        "inputs",
+        "made from 12_fixture_train/small, which no longer follows (parameters)",
+    )
+    assert len(found) == 3
+
+
+def test_a_parameter_that_the_notebook_has_lost(folder, project):
+    notebook = project.folder / "notebooks" / "13_fixture_results.ipynb"
+    text = notebook.read_text()
+    notebook.write_text(text.replace("word: str", "other: str"))
+    said = "params/13_fixture_results/small.yaml says otherwise: other, word"
+    assert wrong() == {RESULT: ("parameters", said)}
+
+
+def test_runs_of_params_files_elsewhere_and_overrides_are_none_of_its_business(project):
+    finish(project, "12_fixture_train", seed=3, rate=0.125)
+    (project.folder / "params" / "12_fixture_train" / "small.yaml").unlink()
+    assert wrong() == {}
+
+
+def test_the_longest_name_is_the_params_file_of_a_variant(project):
+    project.add("works", "90_works")
+    for run in ("small", "small-fast", "smaller"):
+        project.write("90_works", f"run: {run}\n", run=run)
+    assert params_file("90_works", "small-fast-seed1").stem == "small-fast"
+    assert params_file("90_works", "small-seed1").stem == "small"
+    assert params_file("90_works", "smal") is None
+
+
+def test_scores_that_were_computed_anew_or_are_gone(folder, project):
+    shutil.copyfile(folder.parent / SCORES.replace("small", "small-seed1"), folder / "x.parquet")
+    table = pq.read_table(folder.parent / SCORES)
+    pq.write_table(table, folder.parent / SCORES, compression="none")  # the same numbers
+    said = "made from 12_fixture_train/small, which has another scores table now"
+    assert wrong() == {RESULT: ("inputs", said)}
+    (folder.parent / SCORES).unlink()
+    assert wrong() == {RESULT: ("inputs", "made from small, whose scores table is gone")}
+
+
+def test_a_run_takes_the_place_of_its_published_scores(folder, project):
+    directory = finish(project, "12_fixture_train", rate=0.125)
+    shutil.rmtree(folder / "12_fixture_train" / "small")
+    project.write("12_fixture_train", "run: small\nrate: 0.5\n")
+    assert wrong()[RESULT][1].endswith("small, which has another scores table now")
+    assert directory.is_dir()
+
+
+def test_a_scores_table_that_is_cut_or_was_edited_in_its_run(folder, project):
+    path = folder.parent / SCORES
+    path.write_bytes(path.read_bytes()[:-20])
+    assert wrong()[SCORES] == ("edited", "scores.parquet is no whole scores table")
+    directory = finish(project, "12_fixture_train")
+    pq.write_table(pq.read_table(directory / "scores.parquet"), directory / "scores.parquet")
+    found = wrong()[SCORES.replace("figures", "runs")]
+    assert found == ("edited", "scores.parquet has other bytes than its stamp says")
+
+
+def test_a_stamp_of_an_earlier_version_says_so(folder):
+    path = folder / "13_fixture_results/small/table.json"
+    stamp = json.loads(path.read_text())
+    del stamp["files"]
+    repro.write_json(path, stamp)
+    assert wrong() == {RESULT: ("old", "stamp of an earlier version")}
