@@ -20,8 +20,8 @@ unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
-reproduce: $(READY) ## run every miniature, write its figures and tables to figures/
-	@$(BIN)/osnb reproduce
+reproduce: $(READY) ## run every miniature, write figures/ and the report of all artefacts
+	@$(BIN)/osnb reproduce; code=$$?; $(BIN)/osnb report && exit $$code
 
 test: lint ## check everything: lint, unit tests, every notebook
 	OMP_NUM_THREADS=1 $(PYTEST) -n 2

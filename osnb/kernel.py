@@ -1,4 +1,4 @@
-"""The kernel that a run is executed in: python -m osnb.kernel -f FILE.
+"""The kernel that a run is executed in: python -m osnb.kernel, and the file on standard input.
 
 IPython's own, started and ended faster. A cell that imports runs with the collector off, and
 what it has loaded is frozen: otherwise the collector walks again and again over the hundred
@@ -60,9 +60,12 @@ def usage() -> dict[str, int | str | None]:
 
 
 def main() -> None:
-    """Serve until told to end; then leave without taking a gigabyte of modules apart."""
+    """Wait for the name of a connection file, serve, and leave without taking modules apart."""
     gc.disable()
-    IPKernelApp.launch_instance(kernel_class=Kernel)
+    file = sys.stdin.readline().strip()
+    if not file:  # the owner has ended before it had anything to do
+        return
+    IPKernelApp.launch_instance(argv=["-f", file, *sys.argv[1:]], kernel_class=Kernel)
     atexit._run_exitfuncs()  # what others want done at the end
     for stream in (sys.stdout, sys.stderr):
         stream.flush()

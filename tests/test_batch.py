@@ -469,9 +469,9 @@ def test_a_worker_with_other_code_or_another_folder_is_refused(project):
     sent = {"notebook": plan.notebook, "run": plan.run}
     sent |= {"parameters": plan.parameters, "given": plan.given}
     options = {"force": False, "limit": 0}
-    end = batch.engines.work(sent, "0" * 64, str(project.folder), **options)
+    end = batch.engines.work(sent, "0" * 64, str(project.folder), 1, **options)
     assert "has other code in" in end["error"]["value"]
-    end = batch.engines.work(sent, plan.code(), "/elsewhere", **options)
+    end = batch.engines.work(sent, plan.code(), "/elsewhere", 1, **options)
     assert "start it with OSNB_OUT=/elsewhere" in end["error"]["value"]
     assert not plan.directory.exists()
 

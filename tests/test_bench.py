@@ -1,5 +1,6 @@
 """The bench: its arithmetic with a clock that only moves when told to; never a time limit."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import torch
 from typer.testing import CliRunner
 
 from osnb import metrics
-from osnb.bench import data, stopwatch
+from osnb.bench import data, runs, stopwatch
 from osnb.bench import metrics as bench
 from osnb.bench import train as training
 from osnb.bench.candidates import CANDIDATES, OURS, SORT, draw, expected
@@ -286,7 +287,11 @@ def test_a_report_that_cannot_be_written_leaves_the_old_file(tmp_path, asked):
 
 
 def test_a_wrong_name_is_answered_with_the_right_ones():
-    assert osnb("bench", "trian") == (2, "", "osnb: 'trian' is not one of: data, metrics, train\n")
+    assert osnb("bench", "trian") == (
+        2,
+        "",
+        "osnb: 'trian' is not one of: batch, data, metrics, start, train\n",
+    )
 
 
 # Memory
@@ -407,3 +412,42 @@ def test_the_table_of_data_says_which_photographs_and_what_was_not_measured(move
     text = printed(moved, data.show)
     assert "drawn, 500 x 375" in text
     assert "GPU: not measured" in text
+
+
+# Runs
+
+
+@pytest.mark.slow
+def test_runs_of_nothing_pass_through_the_engine_and_are_counted_and_collected():
+    found = runs.batch(runs=20, tables=3, workers=2)
+    assert found["rows"] % 3 == 0
+    shown = runs.show_batch(found | {"engine": 0.5, "memory": 123e6, "collect": 0.25})
+    assert shown[0].startswith("20 runs of nothing on 2 workers")
+    assert "25.0 ms a run" in shown[3]
+    assert "123 MB" in shown[5]
+    assert f"3 finished runs as one frame of {found['rows']:,} rows in 0.25 s" in shown[6]
+
+
+def test_a_run_of_nothing_that_fails_is_no_measurement(monkeypatch):
+    monkeypatch.setattr(runs, "pretend", lambda *args, **how: {"state": "failed"})
+    with pytest.raises(RuntimeError, match="2 of 2 runs are not done"):
+        runs.batch(runs=2, tables=1, workers=1)
+
+
+def test_the_start_of_a_kernel_is_timed_beside_papermill_in_turns(monkeypatch):
+    asked = []
+    calls = {name: lambda name=name: asked.append(name) for name in ("osnb run", "papermill")}
+    monkeypatch.setattr(runs, "commands", lambda place: calls)
+    found = runs.start(rounds=2, clock=itertools.count().__next__)
+    assert asked == [*calls, *calls, *[*calls][::-1]]  # once untimed, then each round turned
+    assert found["ratio"] == 1
+    assert runs.show_start(found | {"ratio": 0.5})[-1] == "  ratio        0.50"
+
+
+@pytest.mark.slow
+def test_both_ways_execute_the_same_notebook(tmp_path):
+    for call in runs.commands(tmp_path).values():
+        call()
+    ours = tmp_path / "runs" / "90_full" / "full" / "executed.ipynb"
+    for executed in (ours, tmp_path / "out.ipynb"):
+        assert "tensor(2.)" in executed.read_text()

@@ -60,7 +60,7 @@ ROOMS = {
     "bench": (
         set(),
         {"numpy"},
-        {"rich", "torch", "sklearn", "PIL"}
+        {"rich", "torch", "sklearn", "PIL", "pyarrow"}
         | {"osr_metrics", "pytorch_ood", "torch_uncertainty", "torchmetrics"},
     ),
     "cli": (set(), {"typer"}, {"rich", "yaml", "pyarrow"}),

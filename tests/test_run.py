@@ -249,6 +249,19 @@ def test_a_kernel_that_dies_fails_the_run_in_the_cell_that_it_died_in(project):
     assert (plan.directory / "executed.ipynb").is_file()
 
 
+@pytest.mark.parametrize("way", ["raise SystemExit", "import sys\nsys.exit(0)"])
+def test_a_notebook_that_leaves_before_its_end_has_failed(project, way):
+    """papermill alone says nothing of the cells that were not executed."""
+    source = project.add("works", "90_leaves")
+    content = json.loads(source.read_text())
+    code = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
+    code[2]["source"] = [way]
+    source.write_text(json.dumps(content))
+    end = run.execute(run.plan(project.write("90_leaves", "run: small\n")))
+    assert end["state"] == "failed"
+    assert end["error"]["value"] == "the notebook was left before cell In [5] of 5"
+
+
 def test_a_training_run_without_scores_has_failed(project):
     project.add("trains_without_scores", "90_fixture_train")
     end = run.execute(run.plan(project.write("90_fixture_train", "run: small\n")))

@@ -7,8 +7,9 @@ few strings: workers read code and data from their own disk and write to a folde
 import ipaddress
 import logging
 import os
+import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -21,18 +22,23 @@ from osnb.run import Plan, Refused, interrupt
 
 TLS = ("ca.pem", "cert.pem", "key.pem")
 NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # dask's web page
+_stopped: set[int] = set()  # batches that this worker was told to end
 TOLD = ("state", "seconds", "error", "unpublished", "host")  # of run.json, to who asked for it
 
 
-def work(plan: Mapping[str, Any], code: str, out: str, *, force: bool, limit: float) -> End:
+def work(
+    plan: Mapping[str, Any], code: str, out: str, batch: int, *, force: bool, limit: float, **how
+) -> End:
     """Make a run in a worker, if that has the same code and writes to the same folder.
 
     Args:
         plan: fields of a `Plan`.
         code: its `code()` where the batch was started.
         out: its `repro.out()` there.
+        batch: a number of its own.
         force: as in `once`.
         limit: as in `once`.
+        how: the rest of `once`.
     """
     mine, here = Plan(**plan), record.owner()["host"]
     if str(repro.out()) != out:
@@ -41,15 +47,33 @@ def work(plan: Mapping[str, Any], code: str, out: str, *, force: bool, limit: fl
     if mine.code() != code:
         sentence = f"the worker on {here} has other code in {repro.root()}: update it, restart it"
         return failed(Refused(sentence))
-    while (end := made(mine, force=force, limit=limit)) is None:
+    while (end := _unless_stopped(mine, batch, force=force, limit=limit, **how)) is None:
         time.sleep(WAIT)
     return {key: end[key] for key in TOLD if key in end}
 
 
-def over(client) -> Spread:
-    """The engine that hands runs to the workers of a dask client."""
+def _unless_stopped(plan: Plan, batch: int, **options) -> End | None:
+    return {"state": "interrupted"} if batch in _stopped else made(plan, **options)
+
+
+def stop(batch: int) -> None:
+    """Begin no run of a batch any more in this worker, and interrupt the one that it is making."""
+    _stopped.add(batch)
+    interrupt()
+
+
+def over(client, *, ours: bool = False, task: Callable = work) -> Spread:
+    """The engine that hands runs to the workers of a dask client.
+
+    Args:
+        client: of dask.distributed.
+        ours: whether the workers are this process's children.
+        task: what a worker does with a run.
+    """
     for name in ("distributed", "distributed.client"):  # what is lost, the runs tell
         logging.getLogger(name).setLevel(logging.CRITICAL)
+
+    client.register_plugin(_ending(ours))
 
     def spread(plans: Iterable[Plan], *, force: bool, limit: float) -> Iterator[tuple[Plan, End]]:
         from distributed import as_completed
@@ -59,11 +83,12 @@ def over(client) -> Spread:
             return
         codes = {plan.notebook: plan.code() for plan in plans}
         futures = client.map(
-            work,
+            task,
             [asdict(plan) for plan in plans],
             [codes[plan.notebook] for plan in plans],
             key=[(f"osnb-{stamp}", number) for number in range(len(plans))],  # one group: queued
             out=out,
+            batch=stamp,
             force=force,
             limit=limit,
             pure=False,
@@ -77,25 +102,44 @@ def over(client) -> Spread:
                 yield of[future.key], future.result() if ended else failed(error or lost)
                 future.release()
         except BaseException:
-            _stop(client, futures)
+            _stop(client, futures, stamp)
             raise
 
     return spread
 
 
-def _stop(client, futures: list) -> None:
-    """Take back what no worker has begun, interrupt the rest and wait for them to keep a step."""
+def _ending(ours: bool):
+    """A plugin by which a worker that ends, or is cut off, interrupts the run it is making.
+
+    Without it the run would go on, holding its lock, while another worker waits to take it over.
+    Our own workers do not heed a terminal's Ctrl-C, which reaches them too: we tell them.
+    """
+    from distributed import WorkerPlugin
+
+    class Ending(WorkerPlugin):
+        name = "osnb"
+
+        def setup(self, worker):  # noqa: ARG002, as dask calls it
+            if ours:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+        def teardown(self, worker):  # noqa: ARG002
+            interrupt()
+
+    return Ending()
+
+
+def _stop(client, futures: list, batch: int) -> None:
+    """Interrupt what the workers are making and wait for them to keep a step."""
     from distributed import wait
 
-    with suppress(Exception):  # nothing is left to be lost
-        begun = {key for keys in client.processing().values() for key in keys}
-        client.cancel([future for future in futures if future.key not in begun])
-        client.run(interrupt)
-        wait([future for future in futures if future.key in begun], timeout=30)
+    with suppress(Exception):  # of a scheduler that is gone: nothing is left to be lost
+        client.run(stop, batch)
+        wait(futures, timeout=30)
 
 
 @contextmanager
-def local(workers: int) -> Iterator[Spread]:
+def local(workers: int, *, task: Callable = work) -> Iterator[Spread]:
     """So many worker processes here, each with one GPU and its share of the cores.
 
     Everything listens on loopback only. A worker that dies is started again.
@@ -120,7 +164,7 @@ def local(workers: int) -> Iterator[Spread]:
         SpecCluster(specs, scheduler=scheduler, silence_logs=50) as cluster,
         Client(cluster) as client,
     ):
-        yield over(client)
+        yield over(client, ours=True, task=task)
 
 
 def environment(number: int, workers: int) -> dict[str, str]:

@@ -74,10 +74,10 @@ def _not_run(plan: Plan, culprit: Plan) -> End:
     return end
 
 
-def made(plan: Plan, *, force: bool, limit: float) -> End | None:
+def made(plan: Plan, **how) -> End | None:
     """As `once`, and a disk that is full or gone fails the run and not the batch."""
     try:
-        return once(plan, force=force, limit=limit)
+        return once(plan, **how)
     except OSError as error:
         return failed(error)
 

@@ -71,3 +71,24 @@ def bench_data(
     from osnb.bench import data
 
     _report(data.compare(rounds=rounds, folder=folder), data.show, file)
+
+
+@app.command("start")
+def bench_start(rounds: Rounds = 5, file: Json = None):
+    """Time a notebook that only imports, by osnb run and by plain papermill."""
+    from osnb.bench import runs
+
+    _report(runs.start(rounds=rounds), runs.show_start, file)
+
+
+@app.command("batch")
+def bench_batch(
+    runs: Annotated[int, typer.Option(min=1, help="Runs of nothing.")] = 10_000,
+    tables: Annotated[int, typer.Option(min=1, help="Finished runs to collect.")] = 1_000,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that make them.")] = 2,
+    file: Json = None,
+):
+    """Time planning, spreading, looking at and collecting runs that do nothing."""
+    from osnb.bench import runs as bench
+
+    _report(bench.batch(runs=runs, tables=tables, workers=workers), bench.show_batch, file)

@@ -6,15 +6,16 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from osnb import record, repro
 from osnb.publish import publish, results
 from osnb.run import kernels
 from osnb.run.checklist import checklist, epochs
+from osnb.run.kernels import Kernel
 from osnb.run.plans import Plan
 
 TAIL = 15  # lines of a failing cell's output that run.json keeps
@@ -92,7 +93,7 @@ def once(
         return None
 
 
-def execute(plan: Plan, *, limit: float = 0) -> dict[str, Any]:
+def execute(plan: Plan, *, limit: float = 0, through: Callable | None = None) -> dict[str, Any]:
     """Execute the notebook with the plan's parameters and say in run.json how it went.
 
     A failed run keeps its executed notebook too, so that people can look at it.
@@ -100,15 +101,19 @@ def execute(plan: Plan, *, limit: float = 0) -> dict[str, Any]:
     Args:
         plan: what to make.
         limit: seconds after which the kernel is interrupted and, soon after, killed; 0: never.
+        through: in place of a kernel, for timing what is around it.
 
     Returns:
         The content of run.json; `state` is done, failed or interrupted.
     """
-    content = {"notebook": plan.notebook, "run": plan.run, "seed": plan.parameters.get("seed")}
-    content |= _content(plan) | {"attempts": record.attempts(plan.directory)}
-    content |= record.circumstances() | {"resumed": epochs(plan)}
-    with _recorded(plan, content) as heard:
-        content |= _papermill(plan, limit, heard)
+    begin = kernels.started(plan.source.parent) if through is None else nullcontext()
+    with begin as kernel:  # at once: it starts while we find out what it is to do
+        content = {"notebook": plan.notebook, "run": plan.run, "seed": plan.parameters.get("seed")}
+        content |= _content(plan) | {"attempts": record.attempts(plan.directory)}
+        content |= record.circumstances() | {"resumed": epochs(plan)}
+        through = through or partial(_papermill, kernel=kernel)
+        with _recorded(plan, content) as heard:
+            content |= through(plan, limit, heard)
     return content
 
 
@@ -135,7 +140,7 @@ def _recorded(plan: Plan, content: dict[str, Any]) -> Iterator[Callable[[int, in
         record.write(plan.directory, content)
 
 
-def _papermill(plan: Plan, limit: float, heard: Callable) -> dict[str, Any]:
+def _papermill(plan: Plan, limit: float, heard: Callable, kernel: Kernel) -> dict[str, Any]:
     """What run.json says of the end: the state and, of a failed run, the error."""
     execute_notebook = _imported()
     # beside the run's folder, which the notebook clears of what other code left there
@@ -144,10 +149,11 @@ def _papermill(plan: Plan, limit: float, heard: Callable) -> dict[str, Any]:
         old.unlink(missing_ok=True)
     options = {"progress_bar": False, "kernel_name": "python3", "language": "python"}
     options |= {"start_timeout": 120, "engine_name": kernels.engine(), "heard": heard}
-    with TemporaryDirectory(prefix="osnb-") as folder, kernels.limited(limit) as reached:
-        options["kernel_manager_class"] = kernels.manager(folder)
+    options["kernel_manager_class"] = kernel.manager()
+    with kernels.limited(limit) as reached:
         try:
             execute_notebook(plan.source, aside, plan.given, cwd=plan.source.parent, **options)
+            _whole(aside)
             if plan.trains and not (plan.directory / "scores.parquet").is_file():
                 raise FileNotFoundError(f"{plan} wrote no scores.parquet in {plan.directory}")
             end = {"state": "done", "unpublished": publish(plan.directory, plan.figures)}
@@ -162,7 +168,7 @@ def _papermill(plan: Plan, limit: float, heard: Callable) -> dict[str, Any]:
             if _cells(aside):
                 aside.replace(plan.directory / "executed.ipynb")
             aside.unlink(missing_ok=True)  # a part of a notebook, on a full disk
-        return end | {"used": kernels.usage(folder)}
+        return end | {"used": kernel.used()}
 
 
 def _imported() -> Callable:
@@ -190,7 +196,21 @@ def _explained(error: Exception, executed: Path) -> dict[str, Any]:
             parts += [line for out in cell["outputs"] for line in out.get("traceback", [])]
             lines = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(parts)).splitlines()
             explained |= {"cell": number, "tail": lines[-TAIL:]}
+    if name == "CellExecutionError" and "KeyboardInterrupt" in explained["tail"]:
+        explained["name"] = "KeyboardInterrupt"  # IPython prints it and raises nothing
     return explained
+
+
+def _whole(executed: Path) -> None:
+    """papermill takes a notebook for done that has left by sys.exit().
+
+    Raises:
+        RuntimeError: a code cell was not executed.
+    """
+    code = [cell for cell in _cells(executed) if cell["cell_type"] == "code"]
+    for number, cell in enumerate(code, start=1):
+        if "".join(cell["source"]).strip() and cell["execution_count"] is None:
+            raise RuntimeError(f"the notebook was left before cell In [{number}] of {len(code)}")
 
 
 def _cells(notebook: Path) -> list[dict[str, Any]]:

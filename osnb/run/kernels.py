@@ -3,11 +3,14 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from osnb import repro
 
@@ -29,44 +32,82 @@ def _signal(manager, number: int) -> None:
         os.killpg(manager.provisioner.pgid, number)
 
 
-def manager(folder: str) -> type:
-    """A manager whose kernel is this Python, whatever kernels and start-up files a person has.
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that waits to be told where to listen.
 
-    It talks through files in `folder`: no port, and no kernel answers for another. What the
-    kernel used is written there at its end.
+    Attributes:
+        process: of `python -m osnb.kernel`.
+        folder: for its sockets, and for what it used.
     """
-    from jupyter_client.kernelspec import KernelSpec
-    from jupyter_client.manager import AsyncKernelManager
 
-    command = [sys.executable, "-m", "osnb.kernel", "-f", "{connection_file}", QUIET]
+    process: subprocess.Popen
+    folder: Path
+
+    def used(self) -> dict[str, int | str | None]:
+        """What the kernel wrote at its end; nothing of one that was killed."""
+        try:
+            return json.loads((self.folder / "usage.json").read_text())
+        except (OSError, ValueError):
+            return {}
+
+    def manager(self) -> type:
+        """The class of a jupyter manager that takes this kernel and starts no other.
+
+        It talks through files in `folder`: no port, and no kernel answers for another.
+        """
+        from jupyter_client.kernelspec import KernelSpec
+        from jupyter_client.manager import AsyncKernelManager
+        from jupyter_client.provisioning import LocalProvisioner
+
+        process, folder = self.process, self.folder
+
+        class Waiting(LocalProvisioner):
+            async def launch_kernel(self, cmd, **_):
+                self.process, self.pid, self.pgid = process, process.pid, process.pid
+                process.stdin.write(f"{cmd[0]}\n".encode())
+                process.stdin.close()
+                return self.connection_info
+
+        class Manager(AsyncKernelManager):
+            kernel_spec = KernelSpec(argv=["{connection_file}"], language="python")
+
+            def __init__(self, **options):
+                super().__init__(**options, transport="ipc", ip=f"{folder}/kernel")
+                self.provisioner = Waiting(kernel_spec=self.kernel_spec, parent=self)
+                _running.add(self)
+
+            async def _async_cleanup_resources(self, restart: bool = False) -> None:
+                _running.discard(self)
+                await super()._async_cleanup_resources(restart=restart)
+
+            cleanup_resources = _async_cleanup_resources
+
+        return Manager
+
+
+@contextmanager
+def started(cwd: Path) -> Iterator[Kernel]:
+    """A kernel of this Python, whatever kernels and start-up files a person has.
+
+    It starts while its owner still imports papermill, and ends with the block.
+    """
     env = {
         "IPYTHONDIR": str(repro.out() / "runs" / ".ipython"),
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        "OSNB_USAGE": f"{folder}/usage.json",
+        "JPY_PARENT_PID": str(os.getpid()),  # it ends when that is gone
     }
-
-    class ThisPython(AsyncKernelManager):
-        def __init__(self, **options):
-            super().__init__(**options, transport="ipc", ip=f"{folder}/kernel")
-            _running.add(self)
-
-        kernel_spec = KernelSpec(argv=command, env=env, display_name="Python 3", language="python")
-
-        async def _async_cleanup_resources(self, restart: bool = False) -> None:
-            _running.discard(self)
-            await super()._async_cleanup_resources(restart=restart)
-
-        cleanup_resources = _async_cleanup_resources
-
-    return ThisPython
-
-
-def usage(folder: str) -> dict[str, int | str | None]:
-    """What the kernel wrote at its end; nothing of one that was killed."""
-    try:
-        return json.loads((Path(folder) / "usage.json").read_text())
-    except (OSError, ValueError):
-        return {}
+    command = [sys.executable, "-m", "osnb.kernel", QUIET]
+    options = {"cwd": cwd, "stdin": subprocess.PIPE, "start_new_session": True}
+    with TemporaryDirectory(prefix="osnb-") as folder:
+        env["OSNB_USAGE"] = f"{folder}/usage.json"
+        process = subprocess.Popen(command, env=os.environ | env, **options)
+        try:
+            yield Kernel(process, Path(folder))
+        finally:
+            process.stdin.close()
+            process.kill()
+            process.wait()
 
 
 @contextmanager
