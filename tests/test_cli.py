@@ -4,11 +4,14 @@ import errno
 import json
 import signal
 import time
+from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from osnb import run
+from osnb import record, run
 from osnb.cli import app
 
 
@@ -310,6 +313,84 @@ def test_status_and_show_tell_what_run_json_knows(works):
     ):
         assert part in shown
     assert "there are: 00_works/small" in osnb("show", "smal")[2]
+
+
+@pytest.fixture
+def going(works, project):
+    """A run.json that says: running, by this process, for 60 s; and its folder."""
+    directory = run.plan(works).directory
+    begun = (datetime.now(UTC) - timedelta(seconds=60)).isoformat(timespec="seconds")
+    content = {"notebook": "00_works", "run": "small", "parameters": {}, "started": begun}
+    content |= record.owner() | {"state": "running"}
+    record.write(directory, content)
+    return directory, content
+
+
+def test_status_of_a_training_run_counts_the_epochs_of_this_attempt(going):
+    directory, content = going
+    record.write(directory, content | {"parameters": {"epochs": 30}, "resumed": 10})
+    rows = pa.table({"epoch": [14, 15], "loss": [0.5, 0.25], "best": [0.1, 0.2]})
+    pq.write_table(rows, directory / "history.parquet")
+    (told,) = json.loads(osnb("status", "--json", "-")[1])["runs"]
+    assert told["share"] == 0.5
+    assert 175 < told["left"] < 190  # 5 of 20 epochs took a minute
+    assert told["measures"] == {"epoch": 15, "loss": 0.25, "best": 0.2}
+    shown = osnb("status")[1]
+    for part in ("1 running", "50 %", "3:0", "loss 0.250, best 0.200"):
+        assert part in shown
+
+
+def test_status_of_another_run_counts_its_cells(going):
+    directory, content = going
+    assert "left" not in json.loads(osnb("status", "--json", "-")[1])["runs"][0]
+    record.write(directory, content | {"progress": {"cell": 4, "of": 12}})
+    (told,) = json.loads(osnb("status", "--json", "-")[1])["runs"]
+    assert told["share"] == 0.25
+    assert 175 < told["left"] < 190
+
+
+def test_status_shows_what_is_not_done_of_many_runs(works, project):
+    for number in range(70):
+        content = {"notebook": "00_works", "run": f"r{number}", "state": "done", "parameters": {}}
+        content |= record.owner() | ({"state": "failed"} if number == 7 else {})
+        record.write(project.folder / "runs" / "00_works" / f"r{number}", content)
+    shown = osnb("status")[1]
+    assert "1 failed, 69 done" in shown
+    assert "r7 " in shown
+    assert "r8 " not in shown
+    assert "69 more: osnb status --all" in shown
+    assert "r8 " in osnb("status", "--all")[1]
+
+
+def test_folders_and_globs_stand_for_their_files(works, project, executed):
+    project.write("00_works", "run: other\n", run="other")
+    folder = project.folder / "params" / "00_works"
+    for words in ((folder,), (folder / "*.yaml",), (works, folder)):
+        executed.clear()
+        assert osnb("run", *words)[0] == 0
+        assert sorted(executed) == ["00_works/other", "00_works/small"]
+    code, _, err = osnb("run", folder / "absent*.yaml")
+    assert (code, err) == (2, f"osnb: no params file (*.yaml) is in {folder}/absent*.yaml\n")
+
+
+def test_how_every_run_ended_is_written_for_programs(works, project, tmp_path):
+    project.add("raises_in_third_cell", "00_raises")
+    bad = project.write("00_raises", "run: small\n")
+    assert osnb("run", works, bad, "--json", tmp_path / "ends.json")[0] == 1
+    told = json.loads((tmp_path / "ends.json").read_text())
+    assert (told["done"], told["failed"], told["skipped"]) == (1, 1, 0)
+    assert told["runs"][1]["reason"] == "KeyError: 'absent'"
+
+
+def test_a_plan_tells_what_it_took_before_and_guesses_the_rest(paper):
+    osnb("run", paper.folder / "params" / "10_fixture_train" / "mini_a.yaml")
+    directory = paper.folder / "runs" / "10_fixture_train" / "mini_a"
+    record.write(directory, record.read(directory) | {"seconds": 90.0})
+    lines = osnb("reproduce", "--dry-run")[1].splitlines()
+    assert lines[0].split() == [TRAIN[0], "up", "to", "date", "90", "s", "last", "time"]
+    assert lines[1].split() == [TRAIN[1], "would", "run", "about", "90", "s"]
+    assert lines[-1].startswith("5 runs; what would run took 90 s before, one after another")
+    assert lines[-1].endswith("and 3 that were never made")
 
 
 def test_outputs_are_kept_of_default_runs_that_are_done(works, project):

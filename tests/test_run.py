@@ -542,7 +542,8 @@ def test_run_json_tells_with_what_and_how_much_it_was_made(works):
     assert end["checklist"]["command"].endswith("-p run small -p rate 0.25")
     assert end["checklist"]["hyperparameters"]["rate"] == 0.25
     assert end["checklist"]["runtime in seconds"] == end["seconds"]
-    json.dumps(end)
+    assert run.execute(run.plan(works))["hash"] == end["hash"]
+    assert run.execute(run.plan(works, {"seed": 1}))["hash"] != end["hash"]
 
 
 def test_a_broken_run_json_is_none(tmp_path):

@@ -12,6 +12,7 @@ import typer
 from osnb.cli.lines import written
 
 ORDER = ("running", "failed", "interrupted", "queued", "done")
+WIDE = 160  # columns where there is no terminal to ask
 MANY = 60  # rows beyond which those that are done are only counted
 
 
@@ -37,6 +38,8 @@ def status(
         print(f"no run in {repro.out() / 'runs'} yet; make reproduce makes the miniature ones")
         return None
     console = Console()
+    if not console.is_terminal:
+        console.width = WIDE
     if once or not console.is_terminal or not _going(runs):
         console.print(_table(runs, everything))
         return None

@@ -58,6 +58,13 @@ def _content(plan: Plan) -> dict[str, Any]:
     return {"parameters": plan.parameters, "code": plan.code(), "inputs": inputs(plan)}
 
 
+def _hash(content: dict[str, Any]) -> str:
+    """One hash of what a run follows from: parameters that change a number, code and inputs."""
+    parameters = {k: v for k, v in content["parameters"].items() if k not in repro.LOCAL}
+    follows = {"parameters": parameters, "code": content["code"], "inputs": content["inputs"]}
+    return repro.digest(json.dumps(follows, sort_keys=True))
+
+
 def once(
     plan: Plan, *, force: bool = False, limit: float = 0, make: Callable | None = None
 ) -> dict[str, Any] | None:
@@ -110,7 +117,7 @@ def execute(plan: Plan, *, limit: float = 0, through: Callable | None = None) ->
     with begin as kernel:  # at once: it starts while we find out what it is to do
         content = {"notebook": plan.notebook, "run": plan.run, "seed": plan.parameters.get("seed")}
         content |= _content(plan) | {"attempts": record.attempts(plan.directory)}
-        content |= record.circumstances() | {"resumed": epochs(plan)}
+        content |= {"hash": _hash(content), "resumed": epochs(plan)} | record.circumstances()
         through = through or partial(_papermill, kernel=kernel)
         with _recorded(plan, content) as heard:
             content |= through(plan, limit, heard)
