@@ -63,3 +63,40 @@ def test_update_replaces_the_block_and_nothing_else(tmp_path):
     table = "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
     assert readme.read_text() == f"before\n{start}{table}{end}\nafter\n"
     assert gallery.block(readme.read_text(), "x") == table
+
+
+# The list of artefacts
+
+CELLS = {
+    "paper": "palechor2023|vaze2022|kim2021",
+    "artefact": r"(Figure|Table) [1-9]\d?",
+    "kind": "figure|table",
+    "title": "[A-Z].*[^.]",
+    "notebook": r"[1-3]\d_(palechor|vaze|kim)_[a-z_]+( [1-3]\d_[a-z_]+)?",
+    "files": r"(figure|table)_\d+[ab]?( (figure|table)_\d+b)?",
+}
+
+
+@pytest.fixture(scope="module")
+def listed():
+    return pd.read_csv(repro.PACKAGE / "gallery" / "artefacts.csv")
+
+
+def test_44_artefacts_each_of_its_kind_once(listed):
+    assert list(listed) == list(CELLS)
+    for name, pattern in CELLS.items():
+        assert listed[name].str.fullmatch(pattern).all()
+    assert listed["kind"].value_counts().to_dict() == {"figure": 24, "table": 20}
+    for row in listed.itertuples():
+        kind, number = row.artefact.lower().split()
+        assert row.kind == kind
+        assert {re.sub("[ab]$", "", file) for file in row.files.split()} == {f"{kind}_{number}"}
+
+
+@pytest.mark.parametrize(
+    ("paper", "tables", "figures"), [("palechor2023", 5, 6), ("vaze2022", 9, 11), ("kim2021", 6, 7)]
+)
+def test_artefacts_are_numbered_without_a_gap(listed, paper, tables, figures):
+    wanted = [f"Figure {n}" for n in range(1, figures + 1)]
+    wanted += [f"Table {n}" for n in range(1, tables + 1)]
+    assert listed.loc[listed["paper"] == paper, "artefact"].tolist() == wanted

@@ -37,13 +37,6 @@ CLAIMS = {
     "scope": r"[a-z0-9,+-]+( [a-z0-9,+-]+)*",
     "runs": "published|12_palechor_train|21_vaze_train|31_kim_train",
 }
-ARTEFACTS = {
-    "artefact": r"(Figure|Table) [1-9]\d?",
-    "kind": "figure|table",
-    "title": "[A-Z].*[^.]",
-    "notebook": r"[1-3]\d_(palechor|vaze|kim)_[a-z_]+( [1-3]\d_[a-z_]+)?",
-    "files": r"(figure|table)_\d+[ab]?( (figure|table)_\d+b)?",
-}
 KIM_COUNTS = {
     "benchmark": "CIFAR|ImageNet",
     "role": "in-distribution|external|near-ood|far-ood",
@@ -66,13 +59,11 @@ KIM_RESULTS = {
 
 # paper/table: how many rows, and what each cell of a column may read.
 TABLES = {
-    "kim2021/artefacts": (13, ARTEFACTS),
     "kim2021/claims": (20, CLAIMS),
     "kim2021/readme": (13, KIM_COUNTS),  # the authors' README at eff1710, under Table 2's names
     "kim2021/table2": (13, KIM_COUNTS),
     "kim2021/table5": (117, KIM_RESULTS),
     "kim2021/table6": (99, KIM_RESULTS),
-    "palechor2023/artefacts": (11, ARTEFACTS),
     "palechor2023/claims": (23, CLAIMS),
     "palechor2023/classes": (
         877,
@@ -111,7 +102,6 @@ TABLES = {
             "ccr_at_1": RATE + DASH,
         },
     ),
-    "vaze2022/artefacts": (20, ARTEFACTS),
     "vaze2022/claims": (24, CLAIMS),
     "vaze2022/correlations": (
         7,
@@ -333,26 +323,3 @@ def test_each_claim_has_a_name_of_its_own_paper(paper):
     names = [row["id"] for row in read(f"{paper}/claims")[1]]
     assert len(set(names)) == len(names)
     assert all(name.startswith(f"{re.sub('[0-9]', '', paper)}-") for name in names)
-
-
-def test_44_artefacts_each_of_its_kind_once():
-    rows = [
-        row
-        for paper in ("palechor2023", "vaze2022", "kim2021")
-        for row in read(f"{paper}/artefacts")[1]
-    ]
-    kinds = [row["kind"] for row in rows]
-    assert (kinds.count("table"), kinds.count("figure")) == (20, 24)
-    for row in rows:
-        kind, number = row["artefact"].lower().split()
-        assert row["kind"] == kind
-        assert {re.sub("[ab]$", "", file) for file in row["files"].split()} == {f"{kind}_{number}"}
-
-
-@pytest.mark.parametrize(
-    ("paper", "tables", "figures"), [("palechor2023", 5, 6), ("vaze2022", 9, 11), ("kim2021", 6, 7)]
-)
-def test_artefacts_are_numbered_without_a_gap(paper, tables, figures):
-    names = [row["artefact"] for row in read(f"{paper}/artefacts")[1]]
-    wanted = [f"Figure {n}" for n in range(1, figures + 1)]
-    assert names == wanted + [f"Table {n}" for n in range(1, tables + 1)]

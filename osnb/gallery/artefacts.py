@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from osnb import tables
+from osnb import repro
 from osnb.catalogue import Catalogue
 from osnb.gallery import palechor2023
 
@@ -38,14 +38,14 @@ def artefacts(*bases: Path) -> pd.DataFrame:
         run, size, folder, compared, theirs, ours; the last six are empty where no run made it.
     """
     rows = []
-    for paper in PAPERS:
-        for row in tables.published(paper, "artefacts").itertuples():
-            known = {"paper": paper, "artefact": row.artefact, "kind": row.kind, "title": row.title}
-            for notebook, file in _parts(row.notebook.split(), row.files.split()):
-                part = file.capitalize().replace("_", " ")
-                here = known | {"part": part, "notebook": notebook, "file": file}
-                made = _made(paper, notebook, file, bases)
-                rows += [here | each for each in made or [NOT_MADE]]
+    # not among osnb/published, on whose files training runs depend
+    for row in pd.read_csv(repro.PACKAGE / "gallery" / "artefacts.csv").itertuples():
+        known = {name: getattr(row, name) for name in ("paper", "artefact", "kind", "title")}
+        for notebook, file in _parts(row.notebook.split(), row.files.split()):
+            part = file.capitalize().replace("_", " ")
+            here = known | {"part": part, "notebook": notebook, "file": file}
+            made = _made(row.paper, notebook, file, bases)
+            rows += [here | each for each in made or [NOT_MADE]]
     return pd.DataFrame(rows)
 
 

@@ -45,7 +45,7 @@ def fingerprint() -> str:
     root, out = repro.root(), repro.out()
     runs = [out / "runs" / run["notebook"] / run["run"] for run in record.everything()]
     places = [  # a list, because root and out are usually the same folder
-        (repro.PACKAGE, ("**/*.py", "published/**/*.csv", "report/**/*.css", "report/**/*.md")),
+        (repro.PACKAGE, ("**/*.py", "**/*.csv", "report/**/*.css", "report/**/*.md")),
         (root, ("notebooks/*.ipynb", "params/*/*.yaml", "figures/*/*/*")),
         (out, ("figures/*/*/*",)),
     ]
