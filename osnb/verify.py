@@ -1,7 +1,7 @@
 """Whether every figure, table and scores table still follows from what its stamp says."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -46,8 +46,8 @@ class Artefact:
 def verify() -> list[dict[str, str]]:
     """One row per artefact in figures/ and runs/: artefact, run, verdict (of `VERDICTS`), what."""
     artefacts = [each for folder in _folders() for each in _artefacts(folder)]
-    code = cache(_code)
-    own = {each.path: each.wrong or _own(each, code(each.path.parts[-3])) for each in artefacts}
+    _code.cache_clear()
+    own = {each.path: each.wrong or _own(each) for each in artefacts}
     tables = _tables(artefacts)
     rows = []
     for each in artefacts:
@@ -115,19 +115,28 @@ def _bytes(folder: Path, files: dict[str, str | None]) -> tuple[str, str] | None
     return None
 
 
-def _code(notebook: str) -> str | None:
+def code(notebook: str, parameters: Mapping[str, Any]) -> str | None:
+    """Hash of the code that a run with these parameters would have now; none if it has none."""
     file = repro.root() / "notebooks" / f"{notebook}.ipynb"
-    return repro.code_hash(file) if file.is_file() else None
+    if not file.is_file():
+        return None
+    texts = {k: v for k, v in parameters.items() if isinstance(v, str) and k not in repro.LOCAL}
+    return _code(file, file.stat().st_mtime_ns, tuple(sorted(texts.items())))
 
 
-def _own(artefact: Artefact, code: str | None) -> tuple[str, str]:
+@cache
+def _code(file: Path, _version: int, texts: tuple[tuple[str, str], ...]) -> str:
+    return repro.code_hash(file, dict(texts))
+
+
+def _own(artefact: Artefact) -> tuple[str, str]:
     """The verdict as far as the stamp, the notebook and the params file tell."""
     stamp, key = artefact.stamp, artefact.key
     notebook, run = stamp["notebook"], stamp["run"]
     if f"{notebook}/{run}" != key:
         return "edited", f"its stamp is that of {notebook}/{run}"
-    if code != stamp["code"]:
-        return "code", f"{notebook} {'is gone' if code is None else 'computes otherwise now'}"
+    if (now := code(notebook, stamp["parameters"])) != stamp["code"]:
+        return "code", f"{notebook} {'is gone' if now is None else 'computes otherwise now'}"
     file = params_file(notebook, run)
     changed = _changed(file, stamp) if file else []
     if changed:

@@ -447,6 +447,61 @@ def test_the_code_hash_stays_the_same_when_other_things_change(case, changes):
     assert not changes(*case)
 
 
+# Catalogues: of ours the entries of `kind` and "two" are used, or all where that cannot be told.
+
+ENTRIES = (
+    "from osnb.catalogue import Catalogue\ndef one(): return {0}\ndef two(): return {1}\n"
+    "def three(): return {2}\nALL = Catalogue(one=one, two=two, three=three)"
+)
+USES = {  # the cell, and which of the three functions its hash depends on
+    "a parameter's value": ("from osnb import room\nroom.ALL[kind]", "1"),
+    "the value that is bound": ("from osnb import room\nroom.ALL.bind(kind, a=1)()", "1"),
+    "a literal": ("from osnb import room\nroom.ALL['two']", "2"),
+    "a literal that is bound": ("from osnb.room import ALL\nALL.bind('two')()", "2"),
+    "both": ("from osnb.room import ALL as every\nevery[kind](), every['two']()", "12"),
+    "through another room": ("from osnb.other import ALL\nALL['two']()", "2"),
+    "by a room": ("from osnb import other\nother.use()", "3"),
+    "inside an argument": ("from osnb import room\nprint(len([room.ALL[kind]()]))", "1"),
+    "the catalogue passed on": ("from osnb import room\nprint(room.ALL)", "123"),
+    "an entry that is computed": ("from osnb import room\nroom.ALL[kind.lower()]", "123"),
+    "an entry that is not there": ("from osnb import room\nroom.ALL['four']", "123"),
+    "a name that is set again": ("from osnb import room\nkind = 'two'\nroom.ALL[kind]", "123"),
+    "a name that is no parameter": ("from osnb import room\nfor x in 'a': room.ALL[x]", "123"),
+    "its names": ("from osnb import room\nroom.ALL[kind]\nsorted(room.ALL)", "123"),
+    "the room passed on": ("from osnb import room\nprint(room, room.ALL[kind])", "123"),
+}
+
+
+@pytest.mark.parametrize(("cell", "wanted"), USES.values(), ids=USES)
+def test_of_a_catalogue_the_entries_that_are_used_count(cell, wanted, package, tmp_path):
+    (package / "catalogue.py").write_text("class Catalogue(dict): pass")
+    (package / "other.py").write_text("from osnb.room import ALL\ndef use(): return ALL['three']()")
+    (tmp_path / "it.ipynb").write_text(notebook(cell, run="a", kind="one"))
+
+    def hashed(*values, kind="one"):
+        (package / "room.py").write_text(ENTRIES.format(*values))
+        return repro.code_hash(tmp_path / "it.ipynb", {"run": "a", "kind": kind})
+
+    before = hashed(0, 0, 0)
+    changed = [hashed(*(int(n == m) for m in range(3))) != before for n in range(3)]
+    assert "".join(str(n + 1) for n in range(3) if changed[n]) == wanted
+    if "1" in wanted and wanted != "123":
+        assert hashed(0, 0, 0, kind="three") != before
+    assert repro.code_hash(tmp_path / "it.ipynb") != before or wanted == "123" or "1" not in wanted
+
+
+def test_a_new_entry_of_a_catalogue_changes_no_run_that_names_its_own(package, tmp_path):
+    (package / "catalogue.py").write_text("class Catalogue(dict): pass")
+    cell = "from osnb import room\nroom.ALL[kind]()"
+    (tmp_path / "it.ipynb").write_text(notebook(cell, run="a", kind="one"))
+    hashes = set()
+    for more in ("", ", four=one"):
+        text = ENTRIES.format(0, 0, 0).replace("three=three", f"three=three{more}")
+        (package / "room.py").write_text(text)
+        hashes.add(repro.code_hash(tmp_path / "it.ipynb", {"kind": "one"}))
+    assert len(hashes) == 1
+
+
 def test_the_package_may_lie_anywhere(package, code_hash, tmp_path, monkeypatch):
     (package / "room.py").write_text("def f(): return 0")
     before = code_hash(CALL, run="a")

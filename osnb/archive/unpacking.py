@@ -2,7 +2,6 @@
 
 import shutil
 import zipfile
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,6 +10,7 @@ from osnb import record, repro
 from osnb.archive.checking import check, opened, read
 from osnb.archive.names import parts
 from osnb.publish import publish, results
+from osnb.verify import code
 
 
 def unpack(file: Path, *, force: bool = False) -> dict[str, str]:
@@ -42,11 +42,14 @@ def unpack(file: Path, *, force: bool = False) -> dict[str, str]:
             if here[key] != "same":
                 _place(archive, key, run | {"imported": source})
             publish(_folder(key), repro.out() / "figures" / key)
-    ours = cache(lambda name: repro.code_hash(repro.root() / "notebooks" / f"{name}.ipynb"))
     words = {"same": "here already, the same", "other": "imported, replacing another"}
     return {
         key: words.get(here[key], "imported")
-        + ("" if ours(run["notebook"]) == run["code"] else "; made with other code")
+        + (
+            ""
+            if code(run["notebook"], run["parameters"]) == run["code"]
+            else "; made with other code"
+        )
         for key, run in runs.items()
     }
 

@@ -81,11 +81,10 @@ def over(client, *, ours: bool = False, task: Callable = work) -> Spread:
         plans, out, stamp = list(plans), str(repro.out()), time.time_ns()
         if not plans:
             return
-        codes = {plan.notebook: plan.code() for plan in plans}
         futures = client.map(
             task,
             [asdict(plan) for plan in plans],
-            [codes[plan.notebook] for plan in plans],
+            _codes(plans),
             key=[(f"osnb-{stamp}", number) for number in range(len(plans))],  # one group: queued
             out=out,
             batch=stamp,
@@ -106,6 +105,13 @@ def over(client, *, ours: bool = False, task: Callable = work) -> Spread:
             raise
 
     return spread
+
+
+def _codes(plans: list[Plan]) -> list[str]:
+    """The code of each, found once for all that chose the same."""
+    alike = {(plan.notebook, plan.words): plan for plan in plans}
+    codes = {key: plan.code() for key, plan in alike.items()}
+    return [codes[plan.notebook, plan.words] for plan in plans]
 
 
 def _ending(ours: bool):

@@ -73,14 +73,18 @@ def data(folder: str) -> Path:
 # Code: what a notebook's numbers follow from.
 
 
-def code_hash(notebook: Path) -> str:
+def code_hash(notebook: Path, parameters: Mapping[str, Any] | None = None) -> str:
     """Hash of what a notebook computes: its code cells and every definition that they reach.
 
     `reached` tells which definitions those are. Files in the package count too, where a room
     that reads them is imported. Comments, docstrings that no code reads, text cells and the
     parameters' defaults do not count: defaults are part of a run's parameters.
+
+    Args:
+        notebook: its path.
+        parameters: a run's, which choose among a catalogue's entries; none: all count.
     """
-    return reach.code_hash(notebook, package=PACKAGE)
+    return reach.code_hash(notebook, package=PACKAGE, parameters=parameters)
 
 
 def reached(*sources: str) -> list[str]:
@@ -173,7 +177,7 @@ def begin(notebook: str, names: Mapping[str, Any]) -> Run:
     parameters = {name: checked(notebook, name, names[name], defaults[name]) for name in defaults}
     name = run_name(notebook, parameters)
     parameters = {key: parameters[key] for key in parameters if key not in LOCAL} | {"run": name}
-    code = code_hash(root() / "notebooks" / f"{notebook}.ipynb")
+    code = code_hash(root() / "notebooks" / f"{notebook}.ipynb", parameters)
     directory = out() / "runs" / notebook / name
     begun = {"parameters": parameters, "code": code}
     if _content(directory / "begun.json") != begun:

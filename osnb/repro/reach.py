@@ -5,17 +5,24 @@ is reached in turn, re-exports followed. Statements of an imported module that d
 names (a call, a loop, an item that is set) are always reached. Where it cannot be told which
 names of a module are used (the module itself is passed on, or a name is nowhere bound), all are.
 
+Of a catalogue only those entries are reached whose names are written where it is used, or are the
+values of the run's parameters: `MODELS["conv"]`, `LOSSES.bind(loss, ...)`. So a run does not depend
+on a method that another one uses. Where it is used in any other way, all entries are reached.
+
 What a room may not do for this to hold is in `tests/test_layers.py`: look up names by text, import
 by text or by a star, and let an assignment or a decorator that nobody reaches change anything.
 """
 
 import ast
 import copy
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from osnb.repro.files import digest
 from osnb.repro.notebooks import code_cells
+from osnb.repro.uses import entry, names_in, only, with_values
 
 IMPORT = (ast.Import, ast.ImportFrom)
 DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, *IMPORT)
@@ -51,15 +58,16 @@ class Reach:
     Args:
         package: the folder of osnb.
         sources: texts of code, such as the cells of a notebook.
+        parameters: values of names that the sources use.
 
     Attributes:
         modules: those of osnb that are imported.
         found: (module, name, statement) of what is reached; no name for a bare statement.
     """
 
-    def __init__(self, package: Path, *sources: str):
+    def __init__(self, package: Path, *sources: str, parameters: Mapping[str, Any] | None = None):
         self.package, self.modules, self.found, self._seen = package, set(), set(), set()
-        source = Source(*sources)
+        source = Source(*with_values(sources, parameters or {}))
         self._import_all(source)
         for node in [*source.bare, *(n for nodes in source.binding.values() for n in nodes)]:
             self._use(source, "", node)
@@ -70,7 +78,7 @@ class Reach:
 
     def texts(self) -> list[str]:
         """Module, name and text of what is reached, sorted; docstrings if one reads `__doc__`."""
-        speaks = any("__doc__" in names for *_, node in self.found for names in _names(node))
+        speaks = any("__doc__" in names for *_, node in self.found for names in names_in(node))
         return [
             part
             for texts in sorted((m, n, text_of(node, speaks)) for m, n, node in self.found)
@@ -109,25 +117,28 @@ class Reach:
 
     def _use(self, source: Source, module: str, node: ast.AST) -> None:
         """Reach what the names in a statement stand for."""
-        for name, *rest in _names(node):
+        for name, *rest in names_in(node):
             if module and name in source.binding:
-                self._reach(module, name)
+                self._reach(module, name, entry(rest))
             if name in source.imported:
                 target, attribute = source.imported[name]
                 self._resolve(target, [*filter(None, [attribute]), *rest])
 
-    def _reach(self, module: str, name: str) -> None:
-        """Reach a name of a module: what binds it there, or what it is imported from."""
-        if (module, name) in self._seen:
+    def _reach(self, module: str, name: str, of: str = "") -> None:
+        """Reach a name of a module, or an entry of a catalogue of that name.
+
+        That is what binds it there, or what it is imported from.
+        """
+        if (module, name, of) in self._seen:
             return
-        self._seen.add((module, name))
+        self._seen.add((module, name, of))
         source = self._source(module)
         for node in source.binding.get(name, []):
-            self._take(module, name, node)
+            self._take(module, name, only(node, of))
         if name in source.imported:
             target, attribute = source.imported[name]
             self.found.add((module, name, ast.Constant(f"{target}.{attribute}")))
-            self._resolve(target, [attribute] if attribute else [])
+            self._resolve(target, [*filter(None, [attribute, of])])
 
     def _resolve(self, module: str, names: list[str]) -> None:
         """Reach module.a.b: a definition, a module inside, or all of it if that cannot be told."""
@@ -139,18 +150,19 @@ class Reach:
             self._resolve(f"{module}.{names[0]}", names[1:])
         chosen = {names[0]} & known if names else set()
         for name in sorted(chosen or (set() if inner else known)):
-            self._reach(module, name)
+            self._reach(module, name, entry(names[1:]) if chosen else "")
 
 
-def code_hash(notebook: Path, *, package: Path) -> str:
+def code_hash(notebook: Path, *, package: Path, parameters: Mapping[str, Any] | None) -> str:
     """Hash of the notebook's code cells, of what they reach in the package, and of its files.
 
     Args:
         notebook: its path.
         package: the folder of osnb.
+        parameters: of a run; none to reach every entry of the catalogues.
     """
     cells = code_cells(notebook, parameters=False)
-    reach = Reach(package, *cells)
+    reach = Reach(package, *cells, parameters=parameters)
     said = [text_of(ast.parse(cell), docstrings=False) for cell in cells] + reach.texts()
     rooms = {module.split(".")[1] for module in reach.modules if "." in module}
     folders = [package / DATA[room] for room in sorted(rooms & DATA.keys())]
@@ -202,20 +214,7 @@ def _imported(node: ast.AST) -> dict[str, tuple[str, str]]:
     return {name: pair for name, pair in pairs.items() if pair[0].split(".")[0] == "osnb"}
 
 
-def _names(node: ast.AST) -> list[list[str]]:
-    """Names that a statement uses, with the attributes taken of them: ["metrics", "auroc"]."""
-    if isinstance(node, ast.Attribute):
-        parts = [node.attr]
-        while isinstance(node := node.value, ast.Attribute):
-            parts.append(node.attr)
-        if isinstance(node, ast.Name):
-            return [[node.id, *reversed(parts)]]
-        return _names(node)
-    if isinstance(node, ast.Name):
-        return [[node.id]]
-    return [names for child in ast.iter_child_nodes(node) for names in _names(child)]
-
-
+@cache  # of a module's statements, which are parsed once, for each run's hash
 def text_of(node: ast.AST, docstrings: bool) -> str:
     """The code without comments and layout, and mostly without docstrings: they change nothing."""
     return ast.unparse(node if docstrings else _Silent().visit(copy.deepcopy(node)))

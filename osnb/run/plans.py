@@ -60,7 +60,14 @@ class Plan:
 
     def code(self) -> str:
         """Hash of the code that the run follows from: the notebook's and what that reaches."""
-        return _code(self.source, _version(self.source), _package(repro.PACKAGE))
+        versions = _version(self.source), _package(repro.PACKAGE)
+        return _code(self.source, self.words, *versions)
+
+    @property
+    def words(self) -> tuple[tuple[str, str], ...]:
+        """Parameters that are texts, which choose what of the code is used."""
+        texts = ((k, v) for k, v in self.parameters.items() if isinstance(v, str))
+        return tuple((k, v) for k, v in texts if k not in repro.LOCAL)
 
 
 # What is read from files, once for each version of a file: a batch has thousands of plans.
@@ -78,8 +85,8 @@ def _package(folder: Path) -> tuple[int, ...]:
 
 
 @cache
-def _code(notebook: Path, *_versions) -> str:
-    return repro.code_hash(notebook)
+def _code(notebook: Path, words: tuple, *_versions) -> str:
+    return repro.code_hash(notebook, dict(words))
 
 
 @cache
