@@ -349,6 +349,25 @@ def test_status_of_another_run_counts_its_cells(going):
     assert 175 < told["left"] < 190
 
 
+def test_in_a_terminal_status_follows_runs_until_they_end(going, monkeypatch):
+    directory, content = going
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich then takes the output for a terminal
+    naps = []
+
+    def sleep(seconds):
+        naps.append(seconds)
+        if len(naps) == 3:
+            record.write(directory, content | {"state": "done", "seconds": 61.0})
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    shown = osnb("status")[1]
+    assert naps == [1, 1, 1]
+    assert shown.index("1 running") < shown.index("1 done")
+    record.write(directory, content)
+    osnb("status", "--once")
+    assert len(naps) == 3
+
+
 def test_status_shows_what_is_not_done_of_many_runs(works, project):
     for number in range(70):
         content = {"notebook": "00_works", "run": f"r{number}", "state": "done", "parameters": {}}
