@@ -94,6 +94,70 @@ def objectosphere(
     return entropic(out, labels, weight=weight) + scale * price
 
 
+def smoothed(out: Outputs, labels: Tensor, *, smoothing: float) -> Tensor:
+    """Cross-entropy against softened labels, as Vaze et al. 2022 state and run it (Sec. D.2).
+
+        J(x) = -sum_c t_c log s_c(x),   t_y = 1 - s,   t_c = s / (K - 1) for the others
+
+    torch spreads its own s over all K classes: there this is label_smoothing = s K / (K - 1).
+
+    Args:
+        out: logits (N, K) are used.
+        labels: (N,) int64, a class in [0, K) or NEGATIVE, which costs nothing.
+        smoothing: s, what the true class gives to the others, in [0, 1); 0 is `softmax`.
+
+    Returns:
+        (N,) in nats, >= 0.
+    """
+    log_s = out.logits.log_softmax(dim=1)
+    true = log_s.gather(1, labels.clamp(min=0)[:, None]).squeeze(1)
+    others = (log_s.sum(dim=1) - true) / (log_s.shape[1] - 1)
+    return where(labels == NEGATIVE, 0.0, -(1 - smoothing) * true - smoothing * others)
+
+
+def arpl(out: Outputs, labels: Tensor, *, weight: float, smoothing: float = 0.0) -> Tensor:
+    """Adversarial reciprocal points, Chen et al. 2021, as they and Vaze et al. 2022 run it.
+
+    The head `models.HEADS["arpl"]` has the points and the radius R. A sample should lie within
+    R of its class's point, less a margin of 1:
+
+        J(x) = `smoothed` + weight max(0, d_y - R + 1),   d_c = |x - p_c|^2 / D
+
+    Args:
+        out: logits (N, K) and slack (N, K), which is d - R, are used.
+        labels: (N,) int64, a class in [0, K) or NEGATIVE, which costs nothing.
+        weight: price of the second term, lambda; theirs is 0.1.
+        smoothing: as in `smoothed`.
+
+    Returns:
+        (N,) in nats, >= 0.
+    """
+    price = (out.slack.gather(1, labels.clamp(min=0)[:, None]).squeeze(1) + 1).clamp(min=0)
+    known = smoothed(out, labels, smoothing=smoothing) + weight * price
+    return where(labels == NEGATIVE, 0.0, known)
+
+
+def rpl(out: Outputs, labels: Tensor, *, weight: float, smoothing: float = 0.0) -> Tensor:
+    """Reciprocal points, Chen et al. 2020, as Chen et al. 2021 release it.
+
+    The head `models.HEADS["rpl"]` has the points and the radius R:
+
+        J(x) = `smoothed` + weight (d_y - R)^2,   d_c = |x - p_c|^2 / D
+
+    Args:
+        out: logits (N, K) and slack (N, K), which is d - R, are used.
+        labels: (N,) int64, a class in [0, K) or NEGATIVE, which costs nothing.
+        weight: price of the second term, lambda; theirs is 0.1.
+        smoothing: as in `smoothed`.
+
+    Returns:
+        (N,) in nats, >= 0.
+    """
+    price = out.slack.gather(1, labels.clamp(min=0)[:, None]).squeeze(1).square()
+    known = smoothed(out, labels, smoothing=smoothing) + weight * price
+    return where(labels == NEGATIVE, 0.0, known)
+
+
 def class_weights(labels: Tensor, *, classes: int) -> Tensor:
     """Weights of equation 4: w_c = N / (C N_c), so that every class weighs the same.
 
@@ -137,4 +201,7 @@ LOSSES = Catalogue(
     background=background,
     entropic=entropic,
     objectosphere=objectosphere,
+    smoothed=smoothed,
+    arpl=arpl,
+    rpl=rpl,
 )

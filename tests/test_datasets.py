@@ -15,7 +15,7 @@ from scipy.io import savemat
 
 from osnb import protocols
 from osnb.augment import AUGMENT
-from osnb.datasets import READERS, BrokenImage, batches
+from osnb.datasets import READERS, BrokenImage, batches, fine
 from osnb.datasets.images import decode, kept
 from osnb.vision import torchvision
 
@@ -108,7 +108,54 @@ def make_svhn(root):
         savemat(root / f"{split}_32x32.mat", digits)
 
 
+CUB = ("001.Black_footed_Albatross", "002.Laysan_Albatross")
+
+
+def make_cub(root):
+    files = [f"{CUB[1]}/b_2.jpg", f"{CUB[0]}/a_1.jpg", f"{CUB[1]}/b_1.jpg"]
+    for seed, name in enumerate(files):
+        save(root / "images" / name, (520 + 10 * seed, 515), seed)
+    texts = {
+        "images": files,
+        "classes": CUB,
+        "image_class_labels": "212",
+        "train_test_split": "101",
+    }
+    for name, values in texts.items():
+        (root / f"{name}.txt").write_text("".join(f"{i} {v}\n" for i, v in enumerate(values, 1)))
+    (root / "attributes").mkdir()
+    table = root / "attributes" / "class_attribute_labels_continuous.txt"
+    table.write_text("0.0 33.5 100\n12.25 0 50.0\n")
+
+
+def make_cars(root):
+    names = np.array(["Acura RL Sedan 2012", "Ram C/V Cargo Van Minivan 2012"], object)
+    fields = [("relative_im_path", "O"), ("class", "u1"), ("test", "u1")]
+    paths = [save(root / f"car_ims/{i}.jpg", (520, 515), int(i)).relative_to(root) for i in "123"]
+    files = zip(map(str, paths), (2, 1, 2), (1, 0, 0), strict=True)
+    savemat(
+        root / "cars_annos.mat", {"annotations": np.array([*files], fields), "class_names": names}
+    )
+
+
+def make_aircraft(root):
+    for seed, name in enumerate("123"):
+        save(root / f"images/{name}.jpg", (520, 515), seed)
+    lists = {
+        "variant": ("2 Boeing 717\n", "1 707-320\n", "3 707-320\n"),
+        "family": ("2 Boeing 717\n", "1 Boeing 707\n", "3 Boeing 707\n"),
+        "manufacturer": ("2 Boeing\n", "1 Boeing\n", "3 Boeing\n"),
+    }
+    for kind, texts in lists.items():
+        for part, text in zip(("train", "val", "test"), texts, strict=True):
+            (root / f"images_{kind}_{part}.txt").write_text(text)
+
+
 MAKE = {
+    "aircraft": make_aircraft,
+    "cars": make_cars,
+    "cub": make_cub,
+    "imagenet21k": make_folder,
     "cifar10": lambda root: make_cifar(root, "CIFAR10"),
     "cifar100": lambda root: make_cifar(root, "CIFAR100"),
     "cifar10_parquet": lambda root: make_parquet(
@@ -125,7 +172,11 @@ MAKE = {
     ),
 }
 SHAPES = {"ilsvrc": (3, 224, 224), "folder": (3, 224, 224), "tinyimagenet": (3, 64, 64)}
-SHAPES |= {"mnist": (1, 28, 28), "fashion_mnist": (1, 28, 28)}
+SHAPES |= dict.fromkeys(("aircraft", "cars", "cub"), (3, 448, 448))
+SHAPES |= {"imagenet21k": (3, 224, 224), "mnist": (1, 28, 28), "fashion_mnist": (1, 28, 28)}
+
+
+TESTED = ("folder", "imagenet21k")  # all of their images are for testing
 
 
 @pytest.fixture(autouse=True)
@@ -172,7 +223,7 @@ def test_rows_are_unique_sorted_within_a_split_and_train_comes_first(made):
     rows = READERS[made[0]](made[1]).rows
     assert rows["sample"].is_unique
     splits = rows["split"].tolist()
-    assert set(splits) == ({"test"} if made[0] == "folder" else {"train", "test"})
+    assert set(splits) == ({"test"} if made[0] in TESTED else {"train", "test"})
     assert splits == sorted(splits, reverse=True)
     for _, part in rows.groupby("split"):
         assert part["sample"].tolist() == sorted(part["sample"])
@@ -248,6 +299,73 @@ def test_tinyimagenet_takes_the_classes_of_val_from_its_annotations(tmp_path):
     assert dict(zip(val["sample"], val["wnid"], strict=True)) == {
         f"val/{wnid}/{name}": wnid for name, wnid in VAL.items()
     }
+
+
+def test_birds_cars_and_aircraft_take_class_and_split_from_their_lists(tmp_path):
+    expected = {
+        "cub": [
+            ("train", CUB[1], "b_1.jpg"),
+            ("train", CUB[1], "b_2.jpg"),
+            ("test", CUB[0], "a_1.jpg"),
+        ],
+        "cars": [
+            ("train", "Acura RL Sedan 2012", "2.jpg"),
+            ("train", "Ram C-V Cargo Van Minivan 2012", "3.jpg"),
+            ("test", "Ram C-V Cargo Van Minivan 2012", "1.jpg"),
+        ],
+        "aircraft": [
+            ("train", "707-320", "1.jpg"),
+            ("train", "Boeing 717", "2.jpg"),
+            ("test", "707-320", "3.jpg"),
+        ],
+    }
+    for name, rows in expected.items():
+        MAKE[name](tmp_path / name)
+        made = READERS[name](tmp_path / name).rows
+        assert made["sample"].tolist() == ["/".join(row) for row in rows]
+        assert made["split"].tolist() == [split for split, *_ in rows]
+        assert made["wnid"].tolist() == [wnid for _, wnid, _ in rows]
+        assert all((tmp_path / name / path).is_file() for path in made["path"])
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("cub", "train_test_split.txt"),
+        ("cars", "cars_annos.mat"),
+        ("aircraft", "images_variant_val.txt"),
+    ],
+)
+def test_a_list_that_is_missing_is_named(name, file, tmp_path):
+    MAKE[name](tmp_path)
+    (tmp_path / file).unlink()
+    with pytest.raises(FileNotFoundError, match=file):
+        READERS[name](tmp_path)
+
+
+def test_birds_whose_lists_disagree_are_refused(tmp_path):
+    make_cub(tmp_path)
+    (tmp_path / "train_test_split.txt").write_text("1 1\n2 0\n")
+    with pytest.raises(ValueError, match=r"3 in images\.txt, 3 in .* and 2 in train_test_split"):
+        READERS["cub"](tmp_path)
+
+
+def test_attributes_of_birds_and_levels_of_aircraft_are_tables_by_class(tmp_path):
+    make_cub(tmp_path)
+    make_aircraft(tmp_path)
+    table = fine.cub_attributes(tmp_path)
+    assert table.index.tolist() == list(CUB)
+    assert table.to_numpy().tolist() == [[0.0, 33.5, 100.0], [12.25, 0.0, 50.0]]
+    levels = fine.aircraft_levels(tmp_path)
+    assert levels.loc["707-320"].to_dict() == {"family": "Boeing 707", "manufacturer": "Boeing"}
+
+
+def test_classes_of_imagenet_21k_can_be_chosen_and_one_without_a_folder_is_named(tmp_path):
+    make_folder(tmp_path / "imagenet21k_val")
+    assert set(READERS["imagenet21k"](tmp_path).rows["wnid"]) == {A, B}
+    assert set(READERS["imagenet21k"](tmp_path, wnids=[B]).rows["wnid"]) == {B}
+    with pytest.raises(ValueError, match="lacks 1 of the classes: n00015388"):
+        READERS["imagenet21k"](tmp_path, wnids=[A, "n00015388"])
 
 
 def test_parquet_samples_are_named_by_split_and_row_with_zeros_so_that_they_sort(tmp_path):

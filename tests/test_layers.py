@@ -19,7 +19,7 @@ ROOMS = {
     "hierarchy": ({"catalogue"}, set(), set()),
     "vision": (set(), {"torch", "torchvision"}, set()),
     "wordnet": ({"repro", "hierarchy"}, set(), {"nltk"}),
-    "protocols": (DATA, {"numpy", "pandas"}, {"sklearn"}),
+    "protocols": (DATA | {"tables"}, {"numpy", "pandas"}, {"sklearn"}),
     "datasets": (
         GROUND | {"vision"},
         {"numpy", "pandas", "torch", "PIL", "simplejpeg"},
@@ -29,7 +29,8 @@ ROOMS = {
     "models": (GROUND | {"vision"}, {"torch"}, {"timm"}),
     "losses": (GROUND, {"torch"}, set()),
     "train": (GROUND, {"torch", "numpy"}, {"pandas", "tqdm", "IPython", "cloudpickle"}),
-    "scores": (GROUND, {"numpy", "scipy"}, set()),
+    "methods": (GROUND | {"losses", "models", "train", "augment"}, {"torch"}, set()),
+    "scores": (GROUND, {"numpy"}, {"scipy"}),
     "metrics": (set(), {"numpy"}, set()),
     "tables": ({"labels", "repro"}, {"numpy", "pandas", "pyarrow"}, set()),
     "claims": ({"catalogue", "metrics", "tables"}, {"numpy", "pandas"}, set()),

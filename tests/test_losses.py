@@ -16,6 +16,7 @@ SETTINGS = {
     "scale": 0.1,
     "division": "rows",
     "weights": torch.tensor([0.5, 1.0, 2.0, 0.25, 4.0]),
+    "smoothing": 0.3,
 }
 
 
@@ -30,6 +31,11 @@ def batch():
     logits = 3 * torch.randn(9, K + 1, generator=generator, dtype=torch.float64)
     features = 2 * torch.randn(9, 3, generator=generator, dtype=torch.float64)
     return logits, features, torch.tensor([0, 1, 2, 3, NEGATIVE, 0, 1, NEGATIVE, 3])
+
+
+def slack_of(logits):
+    """Something of the shape of a head's slack, on both sides of the margin."""
+    return logits.flip(1) / 2 - 1
 
 
 def softly(row):
@@ -59,11 +65,35 @@ def slow_objectosphere(z, f, y):
     return slow_entropic(z, f, y) + 0.1 * price
 
 
+def slow_smoothed(z, f, y):
+    if y == NEGATIVE:
+        return 0.0
+    targets = [0.7 if c == y else 0.3 / (K - 1) for c in range(K)]
+    return -sum(t * math.log(s) for t, s in zip(targets, softly(z), strict=True))
+
+
+def slow_slack(z, y):
+    return list(reversed(z))[y] / 2 - 1
+
+
+def slow_arpl(z, f, y):
+    # torch's margin ranking: max(0, d - R + 1), of d - R = slack
+    margin = max(0.0, slow_slack(z, y) + 1)
+    return 0.0 if y == NEGATIVE else slow_smoothed(z, f, y) + 0.7 * margin
+
+
+def slow_rpl(z, f, y):
+    return 0.0 if y == NEGATIVE else slow_smoothed(z, f, y) + 0.7 * slow_slack(z, y) ** 2
+
+
 SLOW = {
     "softmax": slow_softmax,
     "background": slow_background,
     "entropic": slow_entropic,
     "objectosphere": slow_objectosphere,
+    "smoothed": slow_smoothed,
+    "arpl": slow_arpl,
+    "rpl": slow_rpl,
 }
 
 
@@ -71,7 +101,7 @@ SLOW = {
 def test_each_row_matches_the_second_voice(name, batch):
     logits, features, labels = batch
     logits = logits[:, : columns(name)]
-    ours = losses.LOSSES.bind(name, **SETTINGS)(Outputs(logits, features), labels)
+    ours = losses.LOSSES.bind(name, **SETTINGS)(Outputs(logits, features, slack_of(logits)), labels)
     slow = [
         SLOW[name](z, f, y)
         for z, f, y in zip(logits.tolist(), features.tolist(), labels.tolist(), strict=True)
@@ -88,7 +118,7 @@ def test_gradient_is_finite_and_agrees_with_differences(name, kept, batch):
     features = features[rows].requires_grad_()
     loss = losses.LOSSES.bind(name, **SETTINGS)
     assert torch.autograd.gradcheck(
-        lambda z, f: loss(Outputs(z, f), labels[rows]), (logits, features)
+        lambda z, f: loss(Outputs(z, f, slack_of(z)), labels[rows]), (logits, features)
     )
 
 
@@ -124,6 +154,37 @@ def test_known_rows_of_softmax_and_entropic_are_torchs_cross_entropy(batch):
     torch.testing.assert_close(losses.entropic(out, labels, weight=9.0)[known], theirs)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.3, 0.9])
+def test_smoothed_is_torchs_with_its_share_for_the_true_class_too(smoothing, batch):
+    logits, _, labels = batch
+    logits, known = logits[:, :K], labels >= 0
+    share = smoothing * K / (K - 1)  # torch gives the true class 1 - share + share / K
+    if share > 1:  # torch refuses; its formula, by hand
+        log_s = logits[known].log_softmax(1)
+        true = log_s.gather(1, labels[known][:, None])[:, 0]
+        theirs = -(1 - share) * true - share * log_s.mean(1)
+    else:
+        theirs = torch.nn.functional.cross_entropy(
+            logits[known], labels[known], reduction="none", label_smoothing=share
+        )
+    ours = losses.smoothed(Outputs(logits, ()), labels, smoothing=smoothing)
+    torch.testing.assert_close(ours[known], theirs)
+
+
+def test_arpls_margin_is_torchs_margin_ranking_loss(batch):
+    logits, features, labels = batch
+    logits, labels = logits[:, :K], labels.clamp(min=0)
+    points, radius = features[:K].clone(), torch.tensor(0.4, dtype=torch.float64)
+    distance = ((features[:, None] - points) ** 2).mean(2)
+    ours = losses.arpl(Outputs(logits, features, distance - radius), labels, weight=0.1)
+    own = ((features - points[labels]) ** 2).mean(1)
+    ranking = torch.nn.MarginRankingLoss(margin=1.0, reduction="none")
+    theirs = torch.nn.functional.cross_entropy(logits, labels, reduction="none")
+    theirs = theirs + 0.1 * ranking(radius.expand(9), own, torch.ones(9))
+    torch.testing.assert_close(ours, theirs)
+    assert (own - radius + 1 > 0).any()
+
+
 def test_background_divided_by_weights_has_the_mean_of_torchs_weighted_cross_entropy(batch):
     logits, _, labels = batch
     weights = SETTINGS["weights"].double()
@@ -137,16 +198,18 @@ def test_background_divided_by_weights_has_the_mean_of_torchs_weighted_cross_ent
 def test_a_row_does_not_depend_on_its_neighbours(name, batch):
     logits, features, labels = batch
     logits, loss = logits[:, : columns(name)], losses.LOSSES.bind(name, **SETTINGS)
-    whole = loss(Outputs(logits, features), labels)
+    whole = loss(Outputs(logits, features, slack_of(logits)), labels)
     for i in range(len(labels)):
-        alone = loss(Outputs(logits[i : i + 1], features[i : i + 1]), labels[i : i + 1])
+        row = logits[i : i + 1]
+        alone = loss(Outputs(row, features[i : i + 1], slack_of(row)), labels[i : i + 1])
         torch.testing.assert_close(alone[0], whole[i])
 
 
 @pytest.mark.parametrize("name", losses.LOSSES)
 def test_huge_logits_stay_finite(name):
     logits = torch.tensor([[1e4, -1e4, 0, 0, 0], [1e4, -1e4, 0, 0, 0]])[:, : columns(name)]
-    out = Outputs(logits.requires_grad_(), torch.zeros(2, 3, requires_grad=True))
+    features = torch.zeros(2, 3, requires_grad=True)
+    out = Outputs(logits.requires_grad_(), features, slack_of(logits))
     loss = losses.LOSSES.bind(name, **SETTINGS)(out, torch.tensor([1, NEGATIVE])).mean()
     loss.backward()
     assert loss.isfinite()
@@ -166,7 +229,9 @@ def test_class_weights_refuse_an_empty_class():
 
 
 def test_a_wrong_name_or_a_missing_setting_is_named():
-    with pytest.raises(KeyError, match="background, entropic, objectosphere, softmax"):
+    with pytest.raises(
+        KeyError, match="arpl, background, entropic, objectosphere, rpl, smoothed, softmax"
+    ):
         losses.LOSSES.bind("entropy")
     with pytest.raises(TypeError, match="'objectosphere' needs margin, scale"):
         losses.LOSSES.bind("objectosphere", weight=1.0)

@@ -1,14 +1,20 @@
 """Shapes and parameter counts of every network; ResNet-50 beside torchvision's."""
 
+import pickle
+from itertools import pairwise
+
+import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
-from osnb import models
+from osnb import models, train
 from osnb.outputs import Outputs
 from osnb.vision import torchvision
 
 SMALL, LARGE = (3, 32, 32), (3, 64, 64)
-SHAPES = {"mlp": (1, 8, 8), "conv": SMALL, "resnet9": SMALL, "vgg32": SMALL, "resnet50": LARGE}
+SHAPES = {"mlp": (1, 8, 8), "conv": SMALL, "resnet9": SMALL, "vgg32": SMALL}
+SHAPES |= {"resnet50": LARGE, "timm": LARGE}
 # Counted by hand from the layer tables; resnet50: 23,508,032 + (2048 * 5 + 5) + 5 * 7.
 COUNTS = {
     "mlp": 64 * 5 + 5 + 5 * 5 + 5 + 5 * 7 + 7,
@@ -21,14 +27,20 @@ COUNTS = {
     + 2 * (2 * 64 + 6 * 128 + 5)
     + 5 * 7,
     "resnet50": 23_508_032 + 2048 * 5 + 5 + 5 * 7,
+    "timm": 11_176_512 + 512 * 5 + 5 + 5 * 7 + 7,
 }
+
+
+def small(name, **settings):
+    """A network of 7 classes and 5 features."""
+    return models.MODELS.bind(name, classes=7, features=5, backbone="resnet18", **settings)()
 
 
 @pytest.mark.parametrize("name", models.MODELS)
 @pytest.mark.parametrize("training", [True, False])
 def test_a_call_gives_outputs_of_the_promised_shapes(name, training):
     torch.manual_seed(0)
-    model = models.MODELS[name](classes=7, features=5).train(training)
+    model = small(name).train(training)
     out = model(torch.rand(2, *SHAPES[name]))
     assert isinstance(out, Outputs)
     assert out.logits.shape == (2, 7)
@@ -39,8 +51,54 @@ def test_a_call_gives_outputs_of_the_promised_shapes(name, training):
 
 @pytest.mark.parametrize("name", models.MODELS)
 def test_the_parameters_are_as_many_as_the_layers_say(name):
-    model = models.MODELS[name](classes=7, features=5)
+    model = small(name)
     assert sum(p.numel() for p in model.parameters()) == COUNTS[name]
+
+
+@pytest.mark.parametrize("head", ["arpl", "rpl"])
+@pytest.mark.parametrize("name", [name for name in models.MODELS if name != "mlp"])
+def test_a_head_of_points_replaces_the_linear_one_and_fills_the_slack(name, head):
+    torch.manual_seed(0)
+    model = small(name, head=head)
+    out = model(torch.rand(2, *SHAPES[name]))
+    assert out.logits.shape == out.slack.shape == (2, 7)
+    bias = 0 if name in ("vgg32", "resnet50") else 7
+    points = COUNTS[name] - bias + 1
+    assert sum(p.numel() for p in model.parameters()) == points
+    (out.logits + out.slack).sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.parametrize(("name", "turn"), [("arpl", 1), ("rpl", 0)])
+def test_points_measure_what_chen_et_al_define(name, turn):
+    torch.manual_seed(0)
+    head = models.HEADS[name](features=5, classes=3)
+    assert head.radius.item() == 0
+    head.radius.data.fill_(0.25)
+    x = torch.randn(4, 5)
+    logits, slack = head(x)
+    for n in range(4):
+        for c in range(3):
+            p = head.points[c].tolist()
+            distance = sum((a - b) ** 2 for a, b in zip(x[n].tolist(), p, strict=True)) / 5
+            product = sum(a * b for a, b in zip(x[n].tolist(), p, strict=True))
+            assert logits[n, c].item() == pytest.approx(distance - turn * product, abs=1e-5)
+            assert slack[n, c].item() == pytest.approx(distance - 0.25, abs=1e-5)
+
+
+def test_points_start_from_a_tenth_of_a_normal_distribution():
+    torch.manual_seed(0)
+    assert models.HEADS["arpl"](features=128, classes=50).points.std().item() == pytest.approx(
+        0.1, rel=0.05
+    )
+
+
+def test_predict_gives_logits_of_a_head_of_points():
+    torch.manual_seed(0)
+    model, images = small("conv", head="arpl").eval(), torch.rand(3, *SMALL)
+    out = train.predict(model, lambda _: [(images[:2], None), (images[2:], None)])
+    with torch.no_grad():
+        np.testing.assert_allclose(out.logits, model(images).logits, rtol=1e-4, atol=1e-6)
 
 
 def test_vgg32_has_the_papers_layers():
@@ -74,7 +132,7 @@ def test_vgg32_starts_from_its_normal_distributions():
 @pytest.mark.parametrize("name", models.MODELS)
 def test_in_autocast_the_head_still_computes_in_float32(name):
     torch.manual_seed(0)
-    model = models.MODELS[name](classes=7, features=5).eval()
+    model = small(name).eval()
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         out = model(torch.rand(2, *SHAPES[name]))
     assert out.logits.dtype == out.features.dtype == torch.float32
@@ -109,3 +167,99 @@ def test_the_authors_head_is_one_linear_map_of_two_layers():
 
 def _renamed(layer):
     return {f"fc.{key}": value for key, value in layer.state_dict().items()}
+
+
+# Backbones without their classifiers, as He et al. 2016 build them.
+BACKBONES = {
+    "resnet18": 11_176_512,
+    "resnet34": 21_284_672,
+    "resnet50": 23_508_032,
+    "resnet101": 42_500_160,
+    "resnet152": 58_143_808,
+}
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_the_resnets_of_figure_3_come_by_name(name):
+    width = 512 if name in ("resnet18", "resnet34") else 2048
+    with torch.device("meta"):
+        bare = models.from_timm(classes=10, features=width, backbone=name)
+        thin = models.from_timm(classes=10, features=2, backbone=name)
+    counts = [sum(p.numel() for p in model.parameters()) for model in (bare, thin)]
+    assert counts[0] == BACKBONES[name] + width * 10 + 10
+    assert counts[1] == BACKBONES[name] + width * 2 + 2 + 2 * 10 + 10
+
+
+def test_a_backbone_with_a_layer_behind_its_pooling_keeps_it():
+    model = models.from_timm(classes=3, features=1024, backbone="mobilenetv3_small_100").eval()
+    assert model(torch.rand(1, *LARGE)).features.shape == (1, 1024)
+
+
+def released(classes):
+    """Random weights of the names and shapes that the authors' files have."""
+    draw, state = torch.Generator().manual_seed(0), {}
+    widths = [3, 64, 64, *[128] * 7]
+    for i, (inputs, outputs) in enumerate(pairwise(widths), start=1):
+        state[f"conv{i}.weight"] = 0.05 * torch.randn(outputs, inputs, 3, 3, generator=draw)
+    for i, width in enumerate([*widths[1:], 128], start=1):
+        values = {"weight": 1 + torch.rand(width, generator=draw)}
+        values |= {"bias": torch.rand(width, generator=draw)}
+        values |= {"running_mean": torch.rand(width, generator=draw)}
+        values |= {"running_var": 1 + torch.rand(width, generator=draw)}
+        values |= {"num_batches_tracked": torch.tensor(47400)}
+        state |= {f"bn{i}.{key}": value for key, value in values.items()}
+    state["fc.weight"] = torch.randn(classes, 128, generator=draw)
+    return {f"module.{key}": value for key, value in state.items()}
+
+
+def slow_vgg32(state, x):
+    """The layer table, one line after the other: (logits, features)."""
+    for i in range(1, 10):
+        x = functional.conv2d(x, state[f"module.conv{i}.weight"], stride=2 - (i % 3 > 0), padding=1)
+        mean, var, weight, bias = (
+            state[f"module.bn{i}.{key}"][:, None, None]
+            for key in ("running_mean", "running_var", "weight", "bias")
+        )
+        x = (x - mean) / (var + 1e-5).sqrt() * weight + bias
+        x = torch.where(x > 0, x, 0.2 * x)
+    features = x.mean(dim=(2, 3))
+    return features @ state["module.fc.weight"].T, features
+
+
+@pytest.mark.parametrize("prefix", ["module.", ""])
+def test_released_weights_compute_what_their_layer_table_says(prefix, tmp_path):
+    state = released(20)
+    counted = [v for k, v in state.items() if k.rpartition(".")[2] in ("weight", "bias")]
+    assert (len(state), sum(v.numel() for v in counted)) == (60, 1_001_920)
+    torch.save({f"{prefix}{k[7:]}": v for k, v in state.items()}, tmp_path / "tiny.pth")
+    model = models.released_vgg32(tmp_path / "tiny.pth", classes=20).eval()
+    images = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(1))
+    logits, features = slow_vgg32(state, images)
+    with torch.no_grad():
+        out = model(images)
+    torch.testing.assert_close(out.features, features, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(out.logits, logits, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda s: s.pop("module.bn10.weight"),
+            r"need the 60 tensors.*got 59.*bn10.weight \(128,\)",
+        ),
+        (lambda s: s.update({"module.fc.bias": torch.zeros(20)}), r"got 61.*fc.bias \(20,\)"),
+        (lambda s: s.update({"module.fc.weight": torch.zeros(6, 128)}), r"fc.weight \(6, 128\)"),
+    ],
+)
+def test_weights_of_another_network_are_refused(change, said):
+    state = released(20)
+    change(state)
+    with pytest.raises(ValueError, match=said):
+        models.released_vgg32(state, classes=20)
+
+
+def test_a_file_that_holds_code_is_not_loaded(tmp_path):
+    torch.save({"module.fc.weight": print}, tmp_path / "code.pth")
+    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
+        models.released_vgg32(tmp_path / "code.pth", classes=20)

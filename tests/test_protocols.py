@@ -9,7 +9,8 @@ from osnb import hierarchy, protocols
 from osnb.labels import roles
 from osnb.protocols import PROTOCOLS
 
-PUBLISHED = Path(protocols.__file__).parent / "published" / "palechor2023"
+RULES = ("p1", "p2", "p3")
+PUBLISHED = Path(protocols.__file__).parents[1] / "published" / "palechor2023"
 SPLIT_ROLES = [("known", "train"), ("known", "val"), ("negative", "train"), ("negative", "val")]
 
 # Classes of the first lines of p1_val.csv and p2_val.csv in the history of the authors'
@@ -36,8 +37,8 @@ def published():
 def listings():
     """For each protocol, its classes, made-up files in ILSVRC's numbers, and their division."""
     found = {}
-    for name, protocol in PROTOCOLS.items():
-        classes = protocol()
+    for name in RULES:
+        classes = PROTOCOLS[name]()
         files = protocols.ilsvrc_files(classes)
         found[name] = classes, files, protocols.images(classes, files)
     return found
@@ -54,7 +55,7 @@ def toy(train=10, test=2):
 # Who is what.
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", RULES)
 def test_the_derived_lists_are_the_printed_ones_in_the_printed_order(name, published):
     ours = protocols.class_list(PROTOCOLS[name]())
     assert list(ours) == ["wnid", "name", "role", "superclass_wnid", "superclass_name"]
@@ -62,7 +63,7 @@ def test_the_derived_lists_are_the_printed_ones_in_the_printed_order(name, publi
     pd.testing.assert_frame_equal(ours, printed, check_dtype=False)
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", RULES)
 def test_the_roles_are_disjoint_and_all_classes_are_of_ilsvrc(name):
     classes = PROTOCOLS[name]()
     assert classes["wnid"].is_unique
@@ -71,7 +72,7 @@ def test_the_roles_are_disjoint_and_all_classes_are_of_ilsvrc(name):
         assert row.superclass_wnid in hierarchy.ancestors(row.wnid, tree=True)
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("available", [None, hierarchy.ILSVRC[::2]])
 def test_known_labels_count_up_by_wnid_and_the_others_tell_the_role(name, available):
     classes = PROTOCOLS[name](available=available)
@@ -81,7 +82,7 @@ def test_known_labels_count_up_by_wnid_and_the_others_tell_the_role(name, availa
 
 
 def test_a_protocol_that_does_not_exist_is_refused_with_those_that_do():
-    with pytest.raises(KeyError, match="'p4' is not one of: p1, p2, p3"):
+    with pytest.raises(KeyError, match=r"'p4' is not one of: .*, p1, p2, p3, "):
         PROTOCOLS["p4"]
 
 
@@ -114,7 +115,7 @@ def test_tiny_imagenet_restricts_a_protocol_and_every_table_says_so(name, sizes,
         assert protocols.describe(table) == words
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", RULES)
 def test_a_restricted_protocol_keeps_each_role_and_the_order(name):
     whole, part = PROTOCOLS[name](), PROTOCOLS[name](available=hierarchy.ILSVRC[1::2])
     kept = whole[whole["wnid"].isin(hierarchy.ILSVRC[1::2])].reset_index(drop=True)
@@ -162,7 +163,7 @@ def test_each_class_gets_its_share_by_largest_remainder(listings):
     assert (snowplough["train"], snowplough["val"]) == (929, 233)
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", RULES)
 def test_with_their_seed_the_validation_list_begins_as_the_authors_did(name, listings):
     classes, files, _ = listings[name]
     rows = protocols.images(classes, files, seed=4242)
@@ -178,7 +179,7 @@ def test_within_a_class_the_files_are_the_authors_in_the_order_of_their_names(li
     np.testing.assert_array_equal(np.argsort(ours.to_numpy()), np.argsort(theirs))
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", RULES)
 def test_no_image_is_used_twice_and_no_unknown_one_is_trained_on(name, listings):
     classes, files, rows = listings[name]
     assert rows["sample"].is_unique

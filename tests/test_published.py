@@ -18,6 +18,7 @@ ROLE = "known|negative|unknown"
 RATE = r"[01]\.\d{3}"
 DASH = "|"  # or an empty cell, where the paper prints none
 COUNT = r"[1-9]\d*"
+INDEX = r"0|[1-9]\d*"
 PERCENT = r"\d\d\.\d"
 GAIN = r"[+-]\d+\.\d"
 POINTS = r"\d{1,3}\.\d\d"  # percent, or AURC times 1000
@@ -112,6 +113,73 @@ TABLES = {
             "setting": r"[A-Za-z].*",
             "open_split": "Easy|Hard" + DASH,
             "pearson_rho": r"0\.\d\d|1\.00",
+        },
+    ),
+    "vaze2022/splits_aircraft": (
+        100,
+        {
+            "class_index": INDEX,
+            "variant": r"[A-Z\d][A-Za-z\d/ -]*",
+            "family": r"[A-Z\d][A-Za-z\d/ -]*",
+            "manufacturer": "[A-Za-z][A-Za-z ]+",
+            "split": "known|easy|medium|hard",
+            "order": INDEX + DASH,
+            "paired": r"\d+(\|\d+)*" + DASH,
+        },
+    ),
+    "vaze2022/splits_cars": (
+        196,
+        {
+            "class_index": INDEX,
+            "class": r"[A-Za-z][A-Za-z\d. -]+ (19|20)\d\d",
+            "split": "known|easy|medium|hard",
+            "order": INDEX + DASH,
+        },
+    ),
+    "vaze2022/splits_cub": (
+        200,
+        {
+            "class_index": INDEX,
+            "class": "[A-Z][A-Za-z_]+",
+            "split": "known|easy|medium|hard",
+            "order": INDEX + DASH,
+            "paired": INDEX + DASH,
+        },
+    ),
+    "vaze2022/splits_imagenet": (
+        3000,
+        {
+            "wnid": WNID,
+            "split": "known|easy|hard",
+            "order": INDEX,
+            "in_ssb_package": FLAG + DASH,
+            "relation": "ancestor|descendant" + DASH,
+        },
+    ),
+    "vaze2022/splits_standard": (
+        1490,
+        {
+            "dataset": STANDARD,
+            "split": "[0-4]",
+            "role": "known|unknown",
+            "order": INDEX + DASH,
+            "source": "MNIST|SVHN|CIFAR10|CIFAR100|TinyImageNet",
+            "class_index": INDEX,
+            "class": rf"[0-9]|[a-z_]+|{WNID}",
+            "train_images": COUNT + DASH,
+            "test_images": COUNT,
+        },
+    ),
+    "vaze2022/splits_summary": (
+        30,
+        {
+            "dataset": STANDARD,
+            "split": "[0-4]",
+            "known_classes": COUNT,
+            "unknown_classes": COUNT,
+            "known_train_images": COUNT,
+            "known_test_images": COUNT,
+            "unknown_test_images": COUNT,
         },
     ),
     "vaze2022/table1": (

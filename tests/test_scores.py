@@ -4,18 +4,21 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+import torch
 
 from osnb import scores
 from osnb.labels import NEGATIVE, UNKNOWN
 from osnb.outputs import Outputs
-from osnb.scores import SCORES
+from osnb.scores import MEANS, POST_HOC, SCORES
+from osnb.vision import torchvision  # noqa: F401  # pytorch-ood, imported later, needs the guard
 
-RULES = [*SCORES.values(), scores.predicted, scores.softmax]
+RULES = [*SCORES.values(), *POST_HOC.values(), scores.predicted, scores.softmax]
 LABELLED = [scores.target, scores.target_log_odds]
 
 
 def outputs(logits):
-    return Outputs(np.asarray(logits, np.float32), features=None)
+    logits = np.asarray(logits, np.float32)
+    return Outputs(logits, features=logits)
 
 
 @pytest.fixture(params=[1, 8, 60], ids=lambda scale: f"scale {scale}")
@@ -159,7 +162,7 @@ def test_a_labelled_row_is_scored_without_regard_to_its_neighbours(sample, rule)
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_shapes_and_types(n):
     out, labels = outputs(np.zeros((n, 4))), np.full(n, UNKNOWN)
-    for rule in SCORES.values():
+    for rule in [*SCORES.values(), *POST_HOC.values()]:
         assert (rule(out, known=3).shape, rule(out, known=3).dtype) == ((n,), np.float64)
     for rule in LABELLED:
         ours = rule(out, labels, known=3)
@@ -194,7 +197,7 @@ def test_a_single_known_class_beside_the_background_is_a_difference_of_logits():
 def test_logits_are_left_as_they_were(sample):
     out, labels = sample
     copy = out.logits.copy()
-    double = Outputs(out.logits.astype(np.float64), None)  # no conversion that would copy
+    double = Outputs(*[out.logits.astype(np.float64)] * 2)  # no conversion that would copy
     for kept in (out, double):
         kept.logits.flags.writeable = False
         for rule in RULES:
@@ -237,3 +240,115 @@ def test_bad_labels_are_refused_with_the_reason(rule, labels, reason):
 def test_an_unknown_rule_answers_with_the_rules():
     with pytest.raises(KeyError, match="max_logit, max_softmax, max_softmax_log_odds"):
         SCORES["msp"]
+
+
+# Post-hoc rules and ensembles
+
+
+def decimals(logits, temperature=1):
+    """(log sum exp, sum q log q) of a row's logits, with enough digits for every weight."""
+    with localcontext() as context:
+        context.prec = 400
+        weights = [(Decimal(float(z)) / temperature).exp() for z in logits]
+        total = sum(weights)
+        entropy = sum(w / total * (w / total).ln() for w in weights)
+        return float(total.ln() * temperature), float(entropy)
+
+
+def test_energy_and_entropy_match_long_arithmetic_over_the_known_columns(sample):
+    out, _ = sample
+    expected = np.array([decimals(z[:4]) for z in out.logits])
+    np.testing.assert_allclose(scores.energy(out, known=4), expected[:, 0], rtol=1e-13)
+    np.testing.assert_allclose(scores.negative_entropy(out, known=4), expected[:, 1], rtol=1e-12)
+    for temperature in (0.25, 8):
+        expected = [decimals(z[:4], Decimal(temperature))[0] for z in out.logits]
+        ours = scores.energy(out, known=4, temperature=temperature)
+        np.testing.assert_allclose(ours, expected, rtol=1e-13)
+
+
+def test_post_hoc_rules_match_pytorch_ood():
+    from pytorch_ood import detector
+
+    logits = np.random.default_rng(0).normal(0, 3, (100, 7))
+    tensor, out = torch.from_numpy(logits), Outputs(logits, logits)
+    theirs = -detector.EnergyBased.score(tensor, t=2.0).numpy()
+    np.testing.assert_allclose(scores.energy(out, known=7, temperature=2), theirs, rtol=1e-12)
+    theirs = -detector.Entropy.score(tensor).numpy()  # clips p at 1e-7
+    np.testing.assert_allclose(scores.negative_entropy(out, known=7), theirs, atol=1e-5)
+
+
+def test_energy_is_between_the_max_logit_and_that_of_equal_logits(sample):
+    out, _ = sample
+    over = scores.energy(out, known=4, temperature=2) - scores.max_logit(out, known=4)
+    assert ((over >= -1e-12) & (over <= 2 * np.log(4) + 1e-12)).all()
+    nearly = scores.energy(out, known=4, temperature=1e-3)
+    np.testing.assert_allclose(nearly, scores.max_logit(out, known=4), atol=2e-3)
+    assert scores.energy(outputs([[3, 3, 9]]), known=2) == pytest.approx(3 + np.log(2), rel=1e-15)
+
+
+def test_entropy_is_0_when_certain_and_log_k_when_all_are_equal():
+    ours = scores.negative_entropy(
+        outputs([[900, 0, 0, 5], [2, 2, 2, 5], [7, 7, -900, 5]]), known=3
+    )
+    np.testing.assert_allclose(ours, [0, -np.log(3), -np.log(2)], rtol=1e-15)
+
+
+def test_feature_norm_is_the_length_and_reads_no_logit():
+    features = np.random.default_rng(0).normal(0, 1e20, (9, 6)).astype(np.float32)
+    expected = [sum(float(f) ** 2 for f in row) ** 0.5 for row in features]
+    for logits in (np.zeros((9, 3)), np.ones((9, 3))):
+        ours = scores.feature_norm(Outputs(logits, features), known=3)
+        np.testing.assert_allclose(ours, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("features", "reason"),
+    [
+        ((), r"need \(N, D\) features for 2 logits; got \(0,\)"),
+        (np.zeros((3, 4)), r"need \(N, D\) features for 2 logits; got \(3, 4\)"),
+        ([[0, 1], [np.inf, 0]], "finite features; row 1 holds another"),
+    ],
+)
+def test_bad_features_are_refused_with_the_reason(features, reason):
+    with pytest.raises(ValueError, match=reason):
+        scores.feature_norm(Outputs(np.zeros((2, 3)), features), known=3)
+
+
+@pytest.mark.parametrize("temperature", [0, -1, np.nan])
+def test_a_temperature_that_is_not_above_0_is_refused(temperature):
+    with pytest.raises(ValueError, match="temperature above 0"):
+        scores.energy(outputs([[0, 1]]), known=2, temperature=temperature)
+
+
+def test_an_ensemble_is_the_mean_of_logits_or_of_softmax(sample):
+    members = [outputs(sample[0].logits * scale) for scale in (1, -0.5, 2)]
+    logits = scores.ensemble(members, mean="logits").logits
+    np.testing.assert_allclose(logits, sum(m.logits.astype(float) for m in members) / 3, rtol=1e-14)
+    joint = scores.ensemble(members, mean="softmax")
+    expected = sum(scores.softmax(member, known=4) for member in members) / 3
+    np.testing.assert_allclose(scores.softmax(joint, known=4), expected, rtol=1e-11, atol=1e-300)
+    assert np.isfinite(joint.logits).all()
+
+
+@pytest.mark.parametrize("mean", MEANS)
+def test_an_ensemble_knows_no_order_and_one_network_alone_is_itself(sample, mean):
+    members = [sample[0], outputs(sample[0].logits[::-1].copy()), outputs(np.eye(12, 5))]
+    ours, turned = (scores.ensemble(each, mean=mean).logits for each in (members, members[::-1]))
+    np.testing.assert_allclose(ours, turned, rtol=1e-13, atol=1e-13)
+    assert ours.dtype == np.float64
+    for alone in (members[:1], members[:1] * 2):
+        single = scores.ensemble(alone, mean=mean)
+        odds = scores.max_softmax_log_odds(single, known=4)
+        expected = scores.max_softmax_log_odds(sample[0], known=4)
+        np.testing.assert_allclose(odds, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("shapes", [[], [(2, 3), (2, 4)], [(2, 3), (1, 3)]])
+def test_an_ensemble_of_unequal_shapes_or_of_none_is_refused(shapes):
+    with pytest.raises(ValueError, match="logits of one shape, from at least one network"):
+        scores.ensemble([outputs(np.zeros(shape)) for shape in shapes], mean="logits")
+
+
+def test_an_unknown_mean_answers_with_the_means():
+    with pytest.raises(KeyError, match="logits, softmax"):
+        scores.ensemble([outputs([[0, 1]])], mean="votes")

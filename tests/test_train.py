@@ -394,4 +394,51 @@ def test_bfloat16_is_close_and_hands_float32_to_the_loss(tmp_path):
 @pytest.mark.parametrize("name", train.SCHEDULES)
 def test_a_schedule_stays_within_0_and_1(name):
     values = [train.SCHEDULES[name](step / 100) for step in range(100)]
-    assert all(0 < value <= 1 for value in values)
+    assert all(0 <= value <= 1 for value in values)
+    assert all(value > 0 for value in values[1:])
+
+
+def test_the_step_schedule_is_ten_times_less_from_epochs_30_60_and_90_of_100():
+    found = [train.step((epoch + half) / 100) for epoch in range(100) for half in (0, 0.5)]
+    assert found == pytest.approx([1.0] * 60 + [0.1] * 60 + [0.01] * 60 + [0.001] * 20)
+
+
+def test_warm_restarts_rise_for_20_epochs_of_600_and_start_anew_at_200_and_400():
+    table = {0: 0, 1: 0.05, 10: 0.5, 20: 1, 110: 0.5, 200: 1, 300: 0.5, 400: 1, 500: 0.5}
+    for epoch, value in table.items():
+        assert train.warm_restarts(epoch / 600) == pytest.approx(value, abs=1e-9)
+        if epoch >= 200:
+            assert train.restarts(epoch / 600) == pytest.approx(value, abs=1e-9)
+    assert train.restarts(0) == 1
+    assert train.restarts(50 / 600) == pytest.approx((1 + math.cos(math.pi / 4)) / 2)
+
+
+def slow_released(rate, epochs=600):
+    """The rates of the released scheduler, whose step comes after the epoch: one late."""
+    least, cycle = rate * 1e-3, epochs // 3
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=rate)
+    cosine = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(
+        optimizer, T_0=cycle, eta_min=least
+    )
+    target = least + (rate - least) * (1 + math.cos(math.pi * 10 / cycle)) / 2
+    current, used = least, []
+    for epoch in range(epochs):
+        used.append(current)
+        cosine.step(epoch)
+        rising = least + (target - least) / 10 * (epoch + 1)
+        current = rising if epoch < 10 else optimizer.param_groups[0]["lr"]
+    return used
+
+
+@pytest.mark.filterwarnings("ignore:.*lr_scheduler.step|.*epoch parameter")
+def test_warm_restarts_released_are_the_rates_that_the_released_scheduler_used():
+    used = slow_released(0.1)
+    for steps, step in ((1, 0), (157, 0), (157, 156)):
+        ours = [
+            0.1 * train.warm_restarts_released((number - 1 + step / steps) / 600)
+            for number in range(1, 601)
+        ]
+        assert ours == pytest.approx(used, rel=1e-9)
+    table = {0: 0.001, 10: 0.99385, 11: 0.99385, 101: 0.5005, 200: 0.00106, 201: 1, 401: 1}
+    for epoch, value in table.items():
+        assert train.warm_restarts_released(epoch / 600) == pytest.approx(value, abs=1e-5)

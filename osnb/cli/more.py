@@ -1,5 +1,6 @@
 """Commands that run no notebook: claims, class lists, and what ships with the package."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -55,7 +56,8 @@ def _default_run(notebook: Path) -> tuple[Path, str]:
 
 
 def protocol(
-    name: Annotated[str, typer.Argument(help="p1, p2 or p3")],
+    name: Annotated[str, typer.Argument(help="p1, cifar10, ssb_cub, ...; a wrong one lists all")],
+    split: Annotated[int, typer.Option(help="Of protocols that have several: 0 to 4.")] = 0,
     images: Annotated[Path | None, typer.Option(help="Folder of the data set.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the file lists.")] = None,
     reader: Annotated[str, typer.Option(help="How to read the data set.")] = "ilsvrc",
@@ -63,21 +65,24 @@ def protocol(
     """Print a protocol's classes as csv, or write the file lists of a data set in it."""
     from osnb import protocols
 
-    rule = protocols.PROTOCOLS[name]
     if (images is None) != (out is None):
         raise ValueError("file lists need both --images DIR and --out DIR")
+    try:
+        rule = protocols.PROTOCOLS.bind(name, split=split)
+    except TypeError as error:
+        raise ValueError(f"protocol {error}, so it can only be made in a notebook") from None
     if images is None:
         print(protocols.class_list(rule()).to_csv(index=False, lineterminator="\n"), end="")
         return
-    _file_lists(name, images, out, reader)
+    _file_lists(name, rule, images, out, reader)
 
 
-def _file_lists(name: str, images: Path, out: Path, reader: str) -> None:
+def _file_lists(name: str, rule: Callable, images: Path, out: Path, reader: str) -> None:
     from osnb import protocols, repro
     from osnb.datasets import READERS
 
     files = READERS[reader](images).rows
-    classes = protocols.PROTOCOLS[name](available=set(files["wnid"]))
+    classes = rule(available=set(files["wnid"]))
     if "path" in files:
         files = files.assign(sample=files["path"])
     for split, table in protocols.file_lists(classes, files).items():

@@ -11,6 +11,7 @@ import torch
 
 from osnb.catalogue import Catalogue
 from osnb.datasets.files import AT_HAND, WNID, by_class, names_in, need, photographs, rows
+from osnb.datasets.fine import aircraft, cars, cub, imagenet21k
 from osnb.datasets.images import BrokenImage, Images, decode, kept
 from osnb.datasets.small import digits, glyphs
 from osnb.datasets.synsets import synsets
@@ -242,14 +243,18 @@ def _channels_first(data: np.ndarray | torch.Tensor) -> torch.Tensor:
 
 
 READERS = Catalogue(
+    aircraft=aircraft,
+    cars=cars,
     cifar10=partial(torchvision_set, name="CIFAR10"),
     cifar10_parquet=cifar10_parquet,
     cifar100=partial(torchvision_set, name="CIFAR100"),
+    cub=cub,
     digits=digits,
     fashion_mnist=partial(torchvision_set, name="FashionMNIST"),
     folder=folder,
     glyphs=glyphs,
     ilsvrc=ilsvrc,
+    imagenet21k=imagenet21k,
     mnist=partial(torchvision_set, name="MNIST"),
     svhn=partial(torchvision_set, name="SVHN"),
     synsets=synsets,

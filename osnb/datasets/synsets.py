@@ -85,6 +85,12 @@ def traits(wnid: str, seed: int = 0) -> np.ndarray:
     return total
 
 
+def attributes(wnids: Sequence[str], seed: int = 0) -> pd.DataFrame:
+    """`traits` of N synsets as a table of attributes: a row each, by wnid; columns TRAITS."""
+    table = np.array([traits(wnid, seed) for wnid in wnids])
+    return pd.DataFrame(table, index=list(wnids), columns=list(TRAITS))
+
+
 def draw(
     wnids: Sequence[str], indices: Sequence[int], *, size: int = 32, seed: int = 0
 ) -> np.ndarray:

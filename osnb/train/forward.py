@@ -28,7 +28,8 @@ def predict(model: nn.Module, batches: Callable, *, precision: str = "float32") 
     Returns:
         `Outputs` of float32 arrays: logits (N, C), features (N, D).
     """
-    model.eval().to(memory_format=torch.channels_last)
+    with torch.inference_mode(False):  # weights laid out anew in that mode could not be trained
+        model.eval().to(memory_format=torch.channels_last)
     where = next(model.parameters()).device
     parts = []
     for images, _ in batches(0):

@@ -129,13 +129,17 @@ class Run:
                 if ranks.agreed(STOP * stop(), 0) and len(self.history) < self.epochs:
                     raise KeyboardInterrupt(f"kept after epoch {len(self.history)}")
 
+    def parts(self) -> dict[str, nn.Module | Optimizer]:
+        """What has a state to keep, by its name in the checkpoint."""
+        return {"model": self.model, "optimizer": self.optimizer}
+
     def resume(self) -> None:
         """Take up the newest checkpoint, if there is one."""
         state = checkpoint.newest(self.directory)
         if not state:
             return
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        for name, part in self.parts().items():
+            part.load_state_dict(state[name])
         self.history, self.step, self.samples = (state[k] for k in ("history", "step", "samples"))
         if ranks.number() == 0:  # sums over all processes; the others start from 0
             self.loss_sum = state["loss_sum"].to(self.where)
@@ -168,7 +172,7 @@ class Run:
         whole = len(labels)
         images, labels, times = ranks.share(images, labels)
         labels = labels.to(self.where, non_blocking=True)
-        values = self.loss(forward(self.called, images, self.where, self.precision), labels)
+        values = self.values(images, labels)
         self.optimizer.zero_grad()
         (values.sum() * (times / whole)).backward()
         self.optimizer.step()
@@ -177,6 +181,10 @@ class Run:
         self.first_bad = torch.where(bad, self.step, self.first_bad)
         self.loss_sum += total
         self.samples, self.step = self.samples + whole, self.step + 1
+
+    def values(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """(N,) whose mean this step minimises; a method with a step of its own says another."""
+        return self.loss(forward(self.called, images, self.where, self.precision), labels)
 
     def finish(self, validate: Callable[[nn.Module], dict[str, float]]) -> dict[str, float]:
         """Close the epoch: its row of the history, the best weights, checkpoint and files."""
@@ -202,7 +210,7 @@ class Run:
         loss_sum, first_bad = ranks.total(self.loss_sum), ranks.largest(self.first_bad)
         if ranks.number():
             return
-        state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        state = {name: part.state_dict() for name, part in self.parts().items()}
         state |= {"history": self.history, "step": self.step, "samples": self.samples}
         state |= {"loss_sum": loss_sum, "first_bad": first_bad, "random": states}
         try:

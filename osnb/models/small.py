@@ -1,25 +1,10 @@
-"""Networks: ``f(*, classes, features, ...) -> Module`` whose call gives `Outputs`."""
+"""Networks for small images: digits, drawn images, and photographs of 32 or 64 px."""
 
 from itertools import pairwise
 
-from torch import Tensor, autocast, nn
+from torch import Tensor, nn
 
-from osnb import vision  # noqa: F401 - timm imports torchvision
-from osnb.catalogue import Catalogue
-from osnb.outputs import Outputs
-
-
-class Network(nn.Module):
-    """A trunk that gives features (N, D) and a head, in float32, that makes logits (N, C)."""
-
-    def __init__(self, trunk: nn.Module, head: nn.Module):
-        super().__init__()
-        self.trunk, self.head = trunk, head
-
-    def forward(self, images: Tensor) -> Outputs:
-        features = self.trunk(images).float()
-        with autocast(features.device.type, enabled=False):  # bfloat16 logits would tie
-            return Outputs(self.head(features), features)
+from osnb.models.network import HEADS, Network
 
 
 def mlp(*, classes: int, features: int = 64, channels: int = 1, size: int = 8) -> Network:
@@ -41,7 +26,14 @@ def mlp(*, classes: int, features: int = 64, channels: int = 1, size: int = 8) -
     return Network(trunk, nn.Linear(features, classes))
 
 
-def conv(*, classes: int, features: int = 128, width: int = 32, channels: int = 3) -> Network:
+def conv(
+    *,
+    classes: int,
+    features: int = 128,
+    width: int = 32,
+    channels: int = 3,
+    head: str = "linear",
+) -> Network:
     """Four convolutions and a mean over places, for small images on a CPU.
 
     Each layer is a convolution 3 x 3, batch norm and ReLU, with width, 2 width, 4 width and D
@@ -52,6 +44,7 @@ def conv(*, classes: int, features: int = 128, width: int = 32, channels: int = 
         features: D, channels of the last layer.
         width: channels of the first layer.
         channels: of an image.
+        head: a name in `HEADS`; "linear" has a bias.
     """
     wide = [channels, width, 2 * width, 4 * width, features]
     layers = [
@@ -59,10 +52,18 @@ def conv(*, classes: int, features: int = 128, width: int = 32, channels: int = 
         for ends, stride in zip(pairwise(wide), (2, 2, 2, 1), strict=True)
     ]
     trunk = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    return Network(trunk, nn.Linear(features, classes))
+    chosen = HEADS.bind(head, features=features, classes=classes, bias=True)()
+    return Network(trunk, chosen)
 
 
-def resnet9(*, classes: int, features: int = 256, width: int = 32, dropout: float = 0.0) -> Network:
+def resnet9(
+    *,
+    classes: int,
+    features: int = 256,
+    width: int = 32,
+    dropout: float = 0.0,
+    head: str = "linear",
+) -> Network:
     """Nine-layer residual network for photographs at 32 px.
 
     A stem, then three stages that halve the edge by pooling; the first and the last stage
@@ -73,6 +74,7 @@ def resnet9(*, classes: int, features: int = 256, width: int = 32, dropout: floa
         features: D, channels of the last stage.
         width: channels of the stem.
         dropout: share of the features set to 0 before the head in training.
+        head: a name in `HEADS`; "linear" has a bias.
     """
     trunk = nn.Sequential(
         _convolution(3, width),
@@ -84,10 +86,11 @@ def resnet9(*, classes: int, features: int = 256, width: int = 32, dropout: floa
         nn.AdaptiveMaxPool2d(1),
         nn.Flatten(),
     )
-    return Network(trunk, nn.Sequential(nn.Dropout(dropout), nn.Linear(features, classes)))
+    chosen = HEADS.bind(head, features=features, classes=classes, bias=True)()
+    return Network(trunk, nn.Sequential(nn.Dropout(dropout), chosen))
 
 
-def vgg32(*, classes: int, features: int = 128, channels: int = 3) -> Network:
+def vgg32(*, classes: int, features: int = 128, channels: int = 3, head: str = "linear") -> Network:
     """The nine convolutions that Neal et al. 2018 named and Vaze et al. 2022 train, as released.
 
     Convolutions 3 x 3 without bias, batch norm, leaky ReLU 0.2; the third, sixth and ninth halve
@@ -98,6 +101,7 @@ def vgg32(*, classes: int, features: int = 128, channels: int = 3) -> Network:
         classes: C, columns of the logits.
         features: D, channels of the last layer.
         channels: of an image.
+        head: a name in `HEADS`; "linear" has no bias.
     """
     wide = [channels, 64, 64, *[128] * 6, features]
     layers: list[nn.Module] = []
@@ -105,24 +109,8 @@ def vgg32(*, classes: int, features: int = 128, channels: int = 3) -> Network:
         dropped = [nn.Dropout2d(0.2)] if i % 3 == 0 else []
         layers += [*dropped, _leaky(*ends, stride=2 if i % 3 == 2 else 1)]
     trunk = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    return Network(trunk, nn.Linear(features, classes, bias=False))
-
-
-def resnet50(*, classes: int, features: int) -> Network:
-    """ResNet-50 with the two-layer head of Palechor et al. 2023, random weights.
-
-    The authors replace the classifier by a layer 2048 to D with bias, and put a layer D to C
-    without bias behind it, nothing between. The D values are their features; they use D = C.
-
-    Args:
-        classes: C, columns of the logits.
-        features: D, width of the middle layer.
-    """
-    import timm
-
-    backbone = timm.create_model("resnet50", num_classes=0, zero_init_last=False)
-    trunk = nn.Sequential(backbone, nn.Linear(2048, features))
-    return Network(trunk, nn.Linear(features, classes, bias=False))
+    chosen = HEADS.bind(head, features=features, classes=classes, bias=False)()
+    return Network(trunk, chosen)
 
 
 def _convolution(inputs: int, outputs: int, *, stride: int = 1) -> nn.Sequential:
@@ -153,6 +141,3 @@ class _Residual(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.pair(x)
-
-
-MODELS = Catalogue(mlp=mlp, conv=conv, resnet9=resnet9, vgg32=vgg32, resnet50=resnet50)

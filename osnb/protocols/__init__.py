@@ -1,0 +1,92 @@
+"""Who is known, negative and unknown: rows of classes. `PROTOCOLS` names them all.
+
+`palechor` holds rules over the hierarchy, `vaze` the published lists of Vaze et al. 2022, `making`
+the ways in which such lists are made, `miniature` small ones on data that ships with the package.
+"""
+
+from functools import partial
+
+from osnb.catalogue import Catalogue
+from osnb.protocols.miniature import (
+    mini_digits,
+    mini_ssb_fine,
+    mini_ssb_imagenet,
+    mini_tinyimagenet,
+)
+from osnb.protocols.palechor import (
+    P1_KNOWN,
+    P1_NEGATIVE,
+    P1_UNKNOWN,
+    P2_SHARED,
+    P2_UNKNOWN,
+    P3_ROLES,
+    P3_SHARED,
+    P3_UNKNOWN,
+    Member,
+    ilsvrc_files,
+    p1,
+    p2,
+    p3,
+)
+from osnb.protocols.shared import (
+    CLASS_LIST,
+    LEAST,
+    SPLITS,
+    class_list,
+    counts,
+    describe,
+    file_lists,
+    images,
+    superclasses,
+)
+from osnb.protocols.vaze import duplicates, ssb, standard, whole
+
+__all__ = [
+    "CLASS_LIST",
+    "LEAST",
+    "P1_KNOWN",
+    "P1_NEGATIVE",
+    "P1_UNKNOWN",
+    "P2_SHARED",
+    "P2_UNKNOWN",
+    "P3_ROLES",
+    "P3_SHARED",
+    "P3_UNKNOWN",
+    "PROTOCOLS",
+    "SPLITS",
+    "Member",
+    "class_list",
+    "counts",
+    "describe",
+    "duplicates",
+    "file_lists",
+    "ilsvrc_files",
+    "images",
+    "p1",
+    "p2",
+    "p3",
+    "ssb",
+    "standard",
+    "superclasses",
+    "whole",
+]
+
+PROTOCOLS = Catalogue(
+    cifar10=partial(standard, "CIFAR10"),
+    cifar_plus_10=partial(standard, "CIFAR+10"),
+    cifar_plus_50=partial(standard, "CIFAR+50"),
+    mini_digits=mini_digits,
+    mini_ssb_fine=mini_ssb_fine,
+    mini_ssb_imagenet=mini_ssb_imagenet,
+    mini_tinyimagenet=mini_tinyimagenet,
+    mnist=partial(standard, "MNIST"),
+    p1=p1,
+    p2=p2,
+    p3=p3,
+    ssb_aircraft=partial(ssb, "aircraft"),
+    ssb_cars=partial(ssb, "cars"),
+    ssb_cub=partial(ssb, "cub"),
+    ssb_imagenet=partial(ssb, "imagenet"),
+    svhn=partial(standard, "SVHN"),
+    tinyimagenet=partial(standard, "TinyImageNet"),
+)

@@ -1,0 +1,108 @@
+"""Small protocols on data that ships with the package, each in the place of a published one."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from osnb import hierarchy
+from osnb.protocols import making
+from osnb.protocols.vaze import rows_of, standard
+
+TINY = (6, 24)  # known and unknown classes of each split, in the place of 20 and 180
+IMAGENET = (10, 6)  # known classes; easy ones, and as many hard ones
+FINE = (10, (3, 3, 4))  # known classes; easy, medium and hard ones
+LETTERS = "ACEFHJKMNPRUVWXY"  # the glyphs
+
+
+def mini_digits(
+    *, split: int, glyphs: bool = False, available: Iterable[str] | None = None
+) -> pd.DataFrame:
+    """MNIST's first two splits on scikit-learn's digits: 6 known, 4 unknown.
+
+    Args:
+        split: 0 or 1.
+        glyphs: whether letters are unknown classes too, in a group of their own.
+        available: as for `standard`.
+
+    Returns:
+        As `standard`.
+
+    Raises:
+        ValueError: there is no such split.
+    """
+    _two(split)
+    lists = standard("MNIST", split=split)
+    names = lists["name"]
+    rows = lists.assign(wnid="digit-" + names, source="digits", order=range(len(lists)))
+    if glyphs:
+        more = pd.DataFrame({"wnid": [f"glyph-{x}" for x in LETTERS], "name": list(LETTERS)})
+        more = more.assign(role="unknown", source="glyphs", group="glyphs", bin="", order=len(rows))
+        rows = pd.concat([rows, more], ignore_index=True)
+    return rows_of(f"mini digits, split {split}", rows, available)
+
+
+def mini_tinyimagenet(*, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """Two splits of 30 of Tiny ImageNet's classes as drawn synsets. See `standard`.
+
+    Args:
+        split: 0 or 1.
+        available: as for `standard`.
+
+    Raises:
+        ValueError: there is no such split.
+    """
+    _two(split)
+    order = np.random.default_rng([200, split]).permutation(len(hierarchy.TINY_IMAGENET))
+    wnids = [hierarchy.TINY_IMAGENET[i] for i in order[: sum(TINY)]]
+    bins = ["known"] * TINY[0] + [""] * TINY[1]
+    return rows_of(f"mini TinyImageNet, split {split}", _drawn(wnids, bins), available)
+
+
+def mini_ssb_imagenet(*, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """Ten ILSVRC classes known, others easy and hard by summed tree distance. See `ssb`.
+
+    Drawn synsets look alike as far as they are near, so here the nearest ones are hard: not as in
+    the published lists, see `making.by_distance`.
+    """
+    known = hierarchy.ILSVRC[::100][: IMAGENET[0]]
+    among, size = hierarchy.nouns(), IMAGENET[1]
+    found = making.by_distance(
+        hierarchy.ILSVRC, known=known, among=among, size=size, hard="smallest"
+    )
+    rows = _drawn([*known, *found["wnid"]], ["known"] * len(known) + [*found["bin"]])
+    return rows_of("mini SSB ImageNet", rows, available)
+
+
+def mini_ssb_fine(
+    *, attributes: pd.DataFrame, available: Iterable[str] | None = None
+) -> pd.DataFrame:
+    """Twenty classes of one kind, divided by their attributes as CUB is. See `ssb`.
+
+    Args:
+        attributes: 20 rows, numbers that describe a synset, indexed by its wnid.
+        available: as for `standard`.
+
+    Raises:
+        ValueError: there are not 20 classes.
+    """
+    if len(attributes) != FINE[0] + sum(FINE[1]):
+        raise ValueError(f"need attributes of {FINE[0] + sum(FINE[1])}; got {len(attributes)}")
+    near = making.similarity(attributes)
+    found = making.search(near, known=FINE[0], sizes=FINE[1], draws=200, seed=0, by="mean")
+    return rows_of("mini SSB fine", _drawn([*attributes.index], [*found["bin"]]), available)
+
+
+def _two(split: int) -> None:
+    if split not in (0, 1):
+        raise ValueError(f"need split 0 or 1; got {split!r}")
+
+
+def _drawn(wnids: list[str], bins: list[str]) -> pd.DataFrame:
+    """Rows of drawn classes, known ones numbered as they come."""
+    rows = pd.DataFrame({"wnid": wnids, "name": [hierarchy.name(w) for w in wnids], "bin": bins})
+    rows["role"] = np.where(rows["bin"] == "known", "known", "unknown")
+    rows["bin"] = rows["bin"].replace("known", "")
+    return rows.assign(
+        source="synsets", group=rows["bin"].replace("medium", "hard"), order=range(len(rows))
+    )

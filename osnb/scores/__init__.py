@@ -1,0 +1,53 @@
+"""Scoring rules: logits or features to one number per sample, higher meaning more known.
+
+`SCORES` is what every training run of Palechor et al. 2023 writes into its scores table, `POST_HOC`
+what Vaze et al. 2022 and Kim et al. 2021 look at besides. Both hold rules ``rule(out, known=K)``.
+`FITTED` holds functions that make such a rule from the outputs on training samples.
+"""
+
+from osnb.scores.fitted import DISTANCES, FITTED, READ, WEIGHTS, mahalanobis, openmax
+from osnb.scores.post_hoc import (
+    MEANS,
+    POST_HOC,
+    energy,
+    ensemble,
+    feature_norm,
+    negative_entropy,
+)
+from osnb.scores.rules import (
+    SCORES,
+    columns,
+    max_logit,
+    max_softmax,
+    max_softmax_log_odds,
+    predicted,
+    softmax,
+    target,
+    target_log_odds,
+    with_background,
+)
+
+__all__ = [
+    "DISTANCES",
+    "FITTED",
+    "MEANS",
+    "POST_HOC",
+    "READ",
+    "SCORES",
+    "WEIGHTS",
+    "columns",
+    "energy",
+    "ensemble",
+    "feature_norm",
+    "mahalanobis",
+    "max_logit",
+    "max_softmax",
+    "max_softmax_log_odds",
+    "negative_entropy",
+    "openmax",
+    "predicted",
+    "softmax",
+    "target",
+    "target_log_odds",
+    "with_background",
+]

@@ -1,0 +1,122 @@
+"""Prediction that needs more than one look at an image: ODIN and dropout at test time.
+
+Both answer as `predict` does, in `Outputs` of float32 arrays in the order of the rows, so that a
+rule such as `max_softmax` reads them.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from osnb.outputs import Outputs
+from osnb.train.forward import predict
+
+DROPOUTS = (
+    *(nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d),
+    *(nn.AlphaDropout, nn.FeatureAlphaDropout),
+)
+
+
+def odin(
+    model: nn.Module,
+    batches: Callable,
+    *,
+    temperature: float,
+    epsilon: float | Sequence[float],
+    precision: str = "float32",
+) -> Outputs:
+    """ODIN, in Liang et al. 2018; `max_softmax` of it is the paper's score.
+
+    Every image takes a step that makes its predicted class y likelier, and is then looked at
+    again. With p the softmax of the logits z over T, over all columns:
+
+        x' = x + epsilon sign(d log p_y(x) / dx)        logits z(x') / T, features f(x')
+
+    So max p may belong to another class than y: accuracy is that of `predict` (Kim et al. 2021).
+
+    Args:
+        model: is put in evaluation mode and stays on its device; its weights get no gradient.
+        batches: of `shuffle=False`; `batches(0)` is read once.
+        temperature: T > 0.
+        epsilon: >= 0, in the unit of the images that the batches hold; one for all or one per
+            channel. Kim et al. divide theirs by the channel's standard deviation.
+        precision: as in `predict`.
+
+    Returns:
+        As `predict`. With T = 1 and epsilon = 0 the same bytes.
+
+    Raises:
+        ValueError: a setting is out of range.
+    """
+    step = torch.as_tensor(epsilon, dtype=torch.float32)
+    if not temperature > 0 or not (step >= 0).all():
+        raise ValueError(f"need temperature > 0 and epsilon >= 0; got {temperature}, {epsilon}")
+    return predict(_Perturbed(model, temperature, step), batches, precision=precision)
+
+
+def dropout(
+    model: nn.Module, batches: Callable, *, samples: int, seed: int, precision: str = "float32"
+) -> Outputs:
+    """Monte Carlo dropout, in Gal & Ghahramani 2016: the mean softmax over random networks.
+
+    Only modules of `DROPOUTS` are random; batch norm and all else stay in evaluation mode.
+
+    Args:
+        model: is put in evaluation mode, and left there, on its device.
+        batches: of `shuffle=False`; `batches(0)` is read once.
+        samples: passes of each batch, >= 1; Kim et al. 2021 take 50.
+        seed: of the masks, which also follow from how the rows are cut into batches. The random
+            numbers outside are left as they were.
+        precision: as in `predict`.
+
+    Returns:
+        Logits: log of the mean softmax, whose softmax is the mean itself; features: their mean.
+
+    Raises:
+        ValueError: samples is below 1, or nothing in the model drops anything.
+    """
+    dropping = [m for m in model.modules() if isinstance(m, DROPOUTS) and m.p > 0]
+    if samples < 1 or not dropping:
+        raise ValueError(
+            f"need samples >= 1 and modules that drop; got {samples} and {len(dropping)} modules"
+        )
+    where = next(model.parameters()).device
+    with torch.random.fork_rng([where] if where.type == "cuda" else []):
+        torch.manual_seed(seed)
+        return predict(_Dropping(model, dropping, samples), batches, precision=precision)
+
+
+class _Perturbed(nn.Module):
+    """The network on images that went a step uphill; see `odin`."""
+
+    def __init__(self, model: nn.Module, temperature: float, step: Tensor):
+        super().__init__()
+        self.model, self.temperature, self.step = model, temperature, step
+
+    def forward(self, images: Tensor) -> Outputs:
+        with torch.inference_mode(False), torch.enable_grad():
+            images = images.clone().requires_grad_()
+            log_p = (self.model(images).logits.float() / self.temperature).log_softmax(dim=1)
+            (slope,) = torch.autograd.grad(log_p.max(dim=1).values.sum(), images)
+        step = self.step.to(images.device).reshape(-1, *[1] * (images.ndim - 2))
+        out = self.model(images.detach() + step * slope.sign())
+        return out._replace(logits=out.logits / self.temperature)
+
+
+class _Dropping(nn.Module):
+    """The mean over passes with random masks; see `dropout`."""
+
+    def __init__(self, model: nn.Module, dropping: Sequence[nn.Module], samples: int):
+        super().__init__()
+        self.model, self.dropping, self.samples = model, list(dropping), samples
+
+    def forward(self, images: Tensor) -> Outputs:
+        for module in self.dropping:
+            module.train()
+        outs = [self.model(images) for _ in range(self.samples)]
+        self.model.eval()
+        log_p = torch.stack([out.logits.double().log_softmax(dim=1) for out in outs])
+        mean = log_p.logsumexp(dim=0) - math.log(self.samples)
+        return Outputs(mean, torch.stack([out.features.float() for out in outs]).mean(dim=0))

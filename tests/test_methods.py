@@ -1,0 +1,238 @@
+"""Methods with companions on the digits: what they claim, what breaks it, and continuing."""
+
+import copy
+import math
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from osnb import losses, metrics, models, train
+from osnb.methods import METHODS, arpl_cs, common
+
+DIGITS = load_digits()
+IMAGES = torch.tensor(DIGITS.images[:, None] / 16, dtype=torch.float32)
+LABELS = torch.tensor(DIGITS.target)
+TEST = torch.arange(len(LABELS)) % 2 == 1
+TRAIN = ~TEST & (LABELS < 5)  # the known digits
+PAIR = {"gan_width": 8, "gan_rate": 2e-3, "latent": 16}
+SETTINGS = {"plain": {}, "arpl_cs": {"beta": 0.1, **PAIR}}  # one line for each method
+
+
+class Batches:
+    """Shuffled batches of 32, `count` of them at most; `stop` interrupts after so many."""
+
+    def __init__(self, count=99, stop=math.inf):
+        self.images, self.labels = (column[TRAIN][: 32 * count] for column in (IMAGES, LABELS))
+        self.left = stop
+
+    def __len__(self):
+        return -(-len(self.labels) // 32)
+
+    def __call__(self, epoch, start=0):
+        order = torch.randperm(len(self.labels), generator=torch.Generator().manual_seed(epoch))
+        for rows in order.split(32)[start:]:
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+            yield self.images[rows], self.labels[rows]
+
+
+def new_model(features=32):
+    torch.manual_seed(0)
+    return models.conv(classes=5, features=features, width=8, channels=1, head="arpl")
+
+
+def fit(name, model, directory, batches, **changes):
+    settings = {
+        "epochs": 8,
+        "optimizer": torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9),
+        "schedule": train.cosine,
+        "validate": lambda _: {},
+        "directory": directory,
+        "seed": 0,
+    }
+    bound = METHODS.bind(name, **(settings | SETTINGS[name] | changes))
+    return bound(model, losses.LOSSES.bind("arpl", weight=0.1), batches)
+
+
+def checkpoint(directory):
+    return torch.load(directory / "checkpoint.pt", weights_only=True)
+
+
+def assert_same(first, second):
+    """Nested states, bit for bit."""
+    assert type(first) is type(second)
+    if isinstance(first, dict):
+        assert first.keys() == second.keys()
+        first, second = list(first.values()), list(second.values())
+    if isinstance(first, list | tuple):
+        for pair in zip(first, second, strict=True):
+            assert_same(*pair)
+    elif isinstance(first, torch.Tensor):
+        assert torch.equal(first, second)
+    else:
+        assert first == second
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_knowns_rank_above_unknowns_on_the_digits(name, tmp_path):
+    model = new_model()
+    fit(name, model, tmp_path, Batches())
+    out = train.predict(model, lambda _: [(IMAGES[TEST], LABELS[TEST])])
+    known, score = LABELS[TEST].numpy() < 5, out.logits.max(1)
+    assert metrics.auroc(score[known], score[~known]) > 0.8
+    assert np.mean(out.logits.argmax(1)[known] == LABELS[TEST].numpy()[known]) > 0.9
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("stop", [2, 5, 6, 8])  # an epoch of arpl_cs has 3 + 3 steps
+def test_a_run_that_is_killed_and_resumed_ends_with_the_same_bytes(name, stop, tmp_path):
+    few = {"epochs": 3, "every": 0.0}
+    fit(name, whole := new_model(), tmp_path / "whole", Batches(3), **few)
+    with pytest.raises(KeyboardInterrupt):
+        fit(name, new_model(), tmp_path / "broken", Batches(3, stop), **few)
+    assert checkpoint(tmp_path / "broken")["history"] != checkpoint(tmp_path / "whole")["history"]
+    fit(name, resumed := new_model(), tmp_path / "broken", Batches(3), **few)
+    assert_same(dict(whole.state_dict()), dict(resumed.state_dict()))
+    assert_same(*(checkpoint(tmp_path / folder) for folder in ("whole", "broken")))
+
+
+def generated(model, directory):
+    """Images of the trained generator, and how sure the model is of them."""
+    state = checkpoint(directory)
+    generator = arpl_cs.generator(1, 8, width=PAIR["gan_width"], latent=PAIR["latent"])
+    generator.load_state_dict(state["generator"])
+    model = copy.deepcopy(model).eval()
+    own = {key.rpartition(".")[2] for key in state["norms"]}
+    assert own >= {"weight", "bias", "running_mean", "running_var"}
+    norms = torch.nn.ModuleList(copy.deepcopy(arpl_cs.norms_of(model)))
+    norms.load_state_dict(state["norms"])
+    noise = torch.randn(200, PAIR["latent"], 1, 1, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad(), arpl_cs.exchanged(arpl_cs.norms_of(model), norms):
+        images = generator(noise)
+        return images, arpl_cs.confusion(model(images).slack).item()
+
+
+@pytest.mark.parametrize(
+    ("broken", "unsure", "alike"),
+    [({}, True, True), ({"beta": 0.0}, False, True), ({"gan_rate": 0.0}, None, False)],
+    ids=["whole", "without its term", "with a frozen generator"],
+)
+def test_arpl_cs_is_unsure_of_images_like_the_real_ones(broken, unsure, alike, tmp_path):
+    """Four features: at many the term is near 1/K by itself, which the next test shows."""
+    found = []
+    for name, settings in {"without": {"beta": 0.0}, "with": {"beta": 1.0} | broken}.items():
+        model = new_model(features=4)
+        fit("arpl_cs", model, tmp_path / name, Batches(), **settings)
+        found.append(generated(model, tmp_path / name))
+    (_, before), (images, after) = found
+    distance = (images.mean(0) - IMAGES[TRAIN].mean(0)).abs().mean().item()
+    assert (distance < 0.15) == alike
+    if unsure is not None:
+        assert (after - 1 / 5 < 0.75 * (before - 1 / 5)) == unsure
+
+
+def test_with_many_features_confusion_is_small_even_without_a_price(tmp_path):
+    fit("arpl_cs", model := new_model(), tmp_path, Batches(), beta=0.0)
+    assert 0.2 < generated(model, tmp_path)[1] < 0.21
+
+
+def trained_without_term(directory):
+    """(plain training for two passes an epoch, ARPL+CS at a price of 0), as states."""
+    fit("plain", plain := new_model(), directory / "plain", common.Passes(Batches(3), 2), epochs=2)
+    fit("arpl_cs", other := new_model(), directory / "cs", Batches(3), epochs=2, beta=0.0)
+    return dict(plain.state_dict()), dict(other.state_dict())
+
+
+def test_without_its_term_arpl_cs_is_two_plain_passes(tmp_path):
+    assert_same(*trained_without_term(tmp_path))
+
+
+def test_without_batch_norms_of_their_own_generated_images_change_the_model(tmp_path, monkeypatch):
+    monkeypatch.setattr(arpl_cs, "exchanged", lambda *_: nullcontext())
+    plain, other = trained_without_term(tmp_path)
+    assert not torch.equal(plain["trunk.0.1.running_mean"], other["trunk.0.1.running_mean"])
+
+
+def test_generated_images_are_normalised_as_the_batches_are(tmp_path):
+    ranges = []
+    for mean, std in (((0.0,), (1.0,)), ((0.5,), (0.25,))):
+        with common.seeded(0, "test"):
+            pair = {"generator": arpl_cs.generator(1, 8, width=4, latent=16)}
+            run = arpl_cs.Confusing(
+                *(new_model(), None, [0], torch.optim.SGD([torch.zeros(1)], lr=0.1), None),
+                *(tmp_path, "float32", 1, 1.0, pair),
+                beta=0.1,
+                latent=16,
+                mean=mean,
+                std=std,
+            )
+            ranges.append(run.generate(8))
+    torch.testing.assert_close(ranges[1], (ranges[0] - 0.5) / 0.25)
+    assert ranges[0].min() >= 0
+    assert ranges[0].max() <= 1
+
+
+def test_confusion_is_its_definition_and_finite_where_a_probability_is_0():
+    rows = [[0.3, 1.2, -0.4], [2.0, 0.1, 0.1]]
+    total = 0.0
+    for row in rows:
+        p = [math.exp(x) / sum(map(math.exp, row)) for x in row]
+        total += sum(x * math.log(x) for x in p)
+    found = arpl_cs.confusion(torch.tensor(rows, dtype=torch.float64))
+    assert found.item() == pytest.approx(math.exp(total / 2), rel=1e-12)
+    assert arpl_cs.confusion(torch.zeros(2, 4)).item() == pytest.approx(1 / 4)
+    sure = torch.tensor([[1e4, 0.0, -1e4]], requires_grad=True)
+    arpl_cs.confusion(sure).backward()
+    assert arpl_cs.confusion(sure).item() == pytest.approx(1)
+    assert sure.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("size", [8, 16, 32, 64])
+def test_generator_and_discriminator_fit_square_images(size):
+    made = arpl_cs.generator(3, size, width=2, latent=7)(torch.randn(2, 7, 1, 1))
+    assert made.shape == (2, 3, size, size)
+    assert arpl_cs.discriminator(3, size, width=2)(made).shape == (2, 1)
+
+
+def test_at_32_pixels_they_have_the_released_layers():
+    generator = arpl_cs.generator(3, 32, width=64, latent=100)
+    discriminator = arpl_cs.discriminator(3, 32, width=64)
+    grown = 16 * (100 * 512 + 512 * 256 + 256 * 128 + 128 * 3) + 2 * (512 + 256 + 128)
+    shrunk = 16 * (3 * 128 + 128 * 256 + 256 * 512 + 512 * 1024) + 2 * (256 + 512) + 1025
+    for network, count in ((generator, grown), (discriminator, shrunk)):
+        assert sum(p.numel() for p in network.parameters()) == count
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 4), (3, 24, 24), (3, 8, 16)])
+def test_other_shapes_are_refused(shape):
+    with pytest.raises(ValueError, match=r"need square images|need images of 8, 16"):
+        arpl_cs.generator(
+            *common.image_shape(lambda *_: [(torch.zeros(1, *shape), 0)]), width=2, latent=2
+        )
+
+
+def test_several_devices_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="got devices=2"):
+        fit("arpl_cs", new_model(), tmp_path, Batches(3), devices=2)
+
+
+def test_the_optimizer_and_the_model_are_afterwards_as_wide_as_before(tmp_path):
+    model = new_model()
+    optimizer, names = torch.optim.Adam(model.parameters()), list(model.state_dict())
+    fit("arpl_cs", model, tmp_path, Batches(3), epochs=1, optimizer=optimizer)
+    assert list(model.state_dict()) == names
+    assert len(optimizer.param_groups) == 1
+    assert set(optimizer.state) == set(model.parameters())
+
+
+@pytest.mark.parametrize("start", range(7))
+def test_passes_go_on_from_any_batch(start):
+    passes = common.Passes(Batches(3), 2)
+    assert len(passes) == 6
+    whole, rest = list(passes(2)), list(passes(2, start))
+    assert_same([list(pair) for pair in whole[start:]], [list(pair) for pair in rest])
+    assert not torch.equal(whole[0][1], whole[3][1])
