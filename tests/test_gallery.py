@@ -43,6 +43,27 @@ def test_derived_artefacts_equal_the_paper(rows):
     ]
 
 
+@pytest.mark.parametrize(
+    ("part", "theirs", "ours"),
+    [
+        ("Table 2", "28", "17 equal, derived; 11 need the images"),
+        ("Figure 5", "photographs", "12 drawn classes"),
+        ("Figure 9", "32 / 34 / 34", "10 / 8 / 8, drawn birds"),
+        ("Figure 10", "76 / - / 22; 20 / 17 / 13", "76 / - / 22; 20 / 17 / 13, derived"),
+        ("Figure 11", "1000 / 1000", "968 / 959 equal, derived"),
+    ],
+)
+def test_splits_of_the_second_paper_are_compared_with_its_table_2(part, theirs, ours):
+    found = gallery.artefacts(repro.root()).query("notebook == '20_vaze_splits'")
+    row = found.set_index("part").loc[part]
+    assert (row["theirs"], row["ours"]) == (theirs, ours)
+
+
+def test_an_artefact_without_a_rule_of_comparison_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"need one of table_2, .*figure_11; got 'figure_1a'"):
+        gallery.COMPARED["vaze2022"](tmp_path, "figure_1a")
+
+
 def test_a_changed_number_changes_the_row(tmp_path):
     import shutil
 

@@ -13,6 +13,7 @@ SOURCES = sorted((repro.root() / "notebooks").glob("*.ipynb"))
 NAMES = [
     *("00_tour", "01_curves", "10_palechor_protocols", "11_palechor_losses"),
     *("12_palechor_train", "13_palechor_results"),
+    *("20_vaze_splits", "21_vaze_train"),
 ]
 CHECKED = "nbval-check-output"
 UNSTABLE = {

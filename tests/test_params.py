@@ -9,6 +9,7 @@ from osnb import repro, run
 NOTEBOOKS = [
     *("00_tour", "01_curves", "10_palechor_protocols", "11_palechor_losses"),
     *("12_palechor_train", "13_palechor_results"),
+    *("20_vaze_splits", "21_vaze_train"),
 ]
 SIZES = ("mini", "tiny", "paper")
 FILES = sorted((repro.root() / "params").glob("*/*"))

@@ -14,7 +14,7 @@ from osnb import gallery, record, report, repro
 from osnb.report import facts
 
 RESOURCES = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
-NOTEBOOKS = ("10_palechor_protocols", "13_palechor_results")
+NOTEBOOKS = ("10_palechor_protocols", "13_palechor_results", "20_vaze_splits")
 PNG = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
     "AABJRU5ErkJggg=="
@@ -45,7 +45,7 @@ class Page(HTMLParser):
 
 
 def begun(project):
-    """Two notebooks, one with a run that is done, and the figures that are in git."""
+    """Three notebooks, one with a run that is done, and the figures that are in git."""
     for notebook in NOTEBOOKS:
         path = project.add("works", notebook)
         shutil.copytree(
@@ -140,8 +140,10 @@ def test_a_claim_is_about_the_artefacts_that_its_section_names():
 @pytest.mark.slow
 def test_the_front_page_lists_every_artefact_with_what_it_waits_for(pages, built):
     text = " ".join(pages[built / "index.html"].text.split())
-    assert "11 of 44 artefacts done" in text
+    assert "16 of 44 artefacts done" in text
     assert "6 of 6 5 of 5" in text
+    assert "4 of 11 1 of 9" in text
+    assert "968 / 959 equal, derived" in text
     for row in gallery.artefacts(repro.root()).itertuples():
         assert row.title.replace("'", "’") in text
         assert (
@@ -167,7 +169,7 @@ def test_a_notebook_says_whether_it_was_executed_here(pages, built):
         pages[built / notebook / "small.html"]
         if notebook == NOTEBOOKS[0]
         else pages[built / notebook / "mini.html"]
-        for notebook in reversed(NOTEBOOKS)
+        for notebook in NOTEBOOKS[1::-1]
     )
     assert "Executed here, 2026-11-21 20:54 UTC, in 3 s, commit 0a99264." in executed.text
     assert "Not executed here" in kept.text

@@ -20,11 +20,15 @@ from osnb.plots.lessons import (
     negative_gradient,
     oscr,
 )
+from osnb.plots.splits import bin_histograms, bin_points, class_sheet, shared_levels
 from osnb.plots.style import Figure
 from osnb.plots.tree import class_tree, reduced_tree
 
 __all__ = [
     "Figure",
+    "bin_histograms",
+    "bin_points",
+    "class_sheet",
     "class_tree",
     "confidence_history",
     "contact_sheet",
@@ -40,5 +44,6 @@ __all__ = [
     "oscr_points",
     "reduced_tree",
     "score_histograms",
+    "shared_levels",
     "training",
 ]
