@@ -262,6 +262,18 @@ def test_a_notebook_that_leaves_before_its_end_has_failed(project, way):
     assert end["error"]["value"] == "the notebook was left before cell In [5] of 5"
 
 
+def test_the_collector_is_off_in_cells_that_import_and_on_in_the_others(project):
+    source = project.add("works", "90_imports")
+    content = json.loads(source.read_text())
+    code = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
+    code[1]["source"] = ["import gc\nassert not gc.isenabled()"]
+    code[2]["source"] = ["assert gc.isenabled()\nassert gc.get_freeze_count() > 10_000"]
+    code[3]["source"] = ["assert gc.isenabled()"]
+    source.write_text(json.dumps(content))
+    end = run.execute(run.plan(project.write("90_imports", "run: small\n")))
+    assert end["state"] == "done", end["error"]
+
+
 def test_a_training_run_without_scores_has_failed(project):
     project.add("trains_without_scores", "90_fixture_train")
     end = run.execute(run.plan(project.write("90_fixture_train", "run: small\n")))
