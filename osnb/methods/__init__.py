@@ -2,12 +2,15 @@
 
 - `common`: what they share: a run with companions, whose states its checkpoints hold.
 - `arpl_cs`: reciprocal points with confusing samples.
+- `osrci`: counterfactual images as one more class.
+- `autoencoder`: the networks that `osrci` makes them with.
+- `proser`: placeholders, spare outputs that are best on mixtures of classes.
 """
 
 from osnb import train
 from osnb.catalogue import Catalogue
-from osnb.methods import arpl_cs
+from osnb.methods import arpl_cs, osrci, proser
 
 __all__ = ["METHODS"]
 
-METHODS = Catalogue(plain=train.fit, arpl_cs=arpl_cs.fit)
+METHODS = Catalogue(plain=train.fit, arpl_cs=arpl_cs.fit, osrci=osrci.fit, proser=proser.fit)

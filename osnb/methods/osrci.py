@@ -1,0 +1,298 @@
+"""Counterfactual images as an unknown class (OSRCI), Neal et al. 2018, as Vaze et al. 2022 cite it.
+
+Stage one trains an autoencoder with a discriminator beside the classifier. Stage two moves images'
+latent numbers until the classifier knows no class. Stage three trains on those images as class K.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize, softplus
+from torch.optim import Optimizer
+
+from osnb import repro
+from osnb.methods.autoencoder import adam, companions, steepness
+from osnb.methods.common import Companions, image_shape, one_device, seeded
+from osnb.train import checkpoint, constant
+from osnb.train.forward import forward
+
+GAN, COUNTERFACTUALS = "gan", "counterfactuals"  # folders of the first two stages
+
+
+def fit(
+    model: nn.Module,
+    loss: Callable,
+    batches: Callable,
+    *,
+    epochs: int,
+    optimizer: Optimizer,
+    schedule: Callable[[float], float],
+    validate: Callable[[nn.Module], dict[str, float]],
+    directory: Path,
+    seed: int,
+    precision: str = "float32",
+    patience: float = math.inf,
+    every: float = 300.0,
+    devices: int = 1,
+    gan_epochs: int,
+    generated: int,
+    gan_rate: float = 1e-4,
+    latent: int = 64,
+    width: int = 64,
+    cf_steps: int = 100,
+    cf_speed: float = 0.1,
+    cf_distance: float = 1.0,
+    mean: Sequence[float] = (0.0,),
+    std: Sequence[float] = (1.0,),
+):
+    """Train in three stages; `epochs`, `optimizer`, `schedule` and `patience` are the third's.
+
+    The model has K + 1 outputs. Softmax over them is softmax over the K numbers z_c - z_K and a
+    zero, which is the implicit zero logit of the paper: stage one prices z_c - z_K by
+    `one_against_all`, stage two lowers -log p_K, and stage three starts from stage one's weights.
+    Scores drop the last column after the softmax, as with `losses.background`; the paper's is
+    max_{c < K} p_c - p_K. Neal et al. train stage three for 3 epochs with Adam at 1e-5.
+
+    Args:
+        model: with K + 1 outputs, the last one for counterfactuals.
+        loss: of stage three, for labels up to K: `losses.softmax`, as theirs, or `smoothed`.
+        batches: of square images of 8, 16, 32, ... px.
+        directory: of stage three; stages one and two have folders in it, and are skipped when done.
+        gan_epochs: of stage one; theirs is 30.
+        generated: how many counterfactuals; theirs is 3,200.
+        gan_rate: learning rate of all in stage one, each Adam with betas 0.5 and 0.999.
+        latent: channels of the latent numbers, which have 4 x 4 places.
+        width: channels of the companions' layer nearest to the image.
+        cf_steps: of the search for a counterfactual.
+        cf_speed: length of a step, in gradients.
+        cf_distance: price of the squared distance to where the search began.
+        mean: as in `arpl_cs.fit`.
+        std: as in `arpl_cs.fit`.
+
+    All else is as in `train.fit`.
+
+    Returns:
+        History of stages one and three, a row per epoch, numbered on from stage to stage, and the
+        column `stage`, 1 or 3. `best` is stage three's alone.
+
+    Raises:
+        ValueError: more devices than one, images of another shape, or a label that is not below
+            K in the first batch.
+    """
+    one_device(devices)
+    directory, shape = Path(directory), image_shape(batches)
+    _room_for_one_more(model, batches)
+    made = companions(model, *shape, seed=seed, rate=gan_rate, width=width, latent=latent)
+    own_adam = adam(model, rate=gan_rate)
+    own = {"latent": latent, "mean": mean, "std": std, "companions": made, "stage": 1}
+    plain = (model, loss, batches)
+    (directory / GAN).mkdir(parents=True, exist_ok=True)
+    first = Gan(*plain, own_adam, constant, directory / GAN, precision, gan_epochs, every, **own)
+    first.train(seed, lambda m: {k: v for k, v in validate(m).items() if k != "best"}, math.inf)
+    search = partial(counterfactuals, steps=cf_steps, speed=cf_speed, distance=cf_distance)
+    with seeded(seed, COUNTERFACTUALS):
+        made = first.searched(search, generated)
+    own = {"stage": 3, "before": first.history, "generated": made}
+    run = Tuned(*plain, optimizer, schedule, directory, precision, epochs, every, **own)
+    run.train(seed, validate, patience)
+    return run.frame()
+
+
+@dataclass(kw_only=True)
+class Stage(Companions):
+    """A run that is one stage of several, whose history follows the history of those before.
+
+    Attributes:
+        stage: its number.
+        before: rows of stage 1, if this is a later one.
+    """
+
+    stage: int
+    before: Sequence[dict[str, float]] = ()
+
+    def frame(self):
+        """The history of all stages so far, written where the last stage has it."""
+        import pandas as pd
+
+        rows = [row | {"stage": 1} for row in self.before]
+        rows += [row | {"stage": self.stage} for row in self.history]
+        history = pd.DataFrame(rows)
+        history["epoch"] = range(1, len(rows) + 1)
+        folder = self.directory.parent if self.stage == 1 else self.directory
+        with repro.writing(folder / "history.parquet") as aside:
+            history.to_parquet(aside, index=False)
+        return history
+
+
+@dataclass(kw_only=True)
+class Gan(Stage):
+    """Stage one: steps of discriminator, generator and autoencoder, then one of the classifier."""
+
+    latent: int
+    mean: Sequence[float]
+    std: Sequence[float]
+
+    def values(self, images: Tensor, labels: Tensor) -> Tensor:
+        """(N,) whose mean the model minimises, after the companions' steps."""
+        images = images.to(self.where)
+        self.discern(images)
+        self.deceive(images)
+        self.rebuild(images)
+        out = forward(self.called, images, self.where, self.precision)
+        return one_against_all(out.logits, labels)
+
+    def generate(self, z: Tensor) -> Tensor:
+        """Images (N, channels, size, size) of z (N, latent, 4, 4), normalised as real ones are."""
+        mean, std = (z.new_tensor(v)[:, None, None] for v in (self.mean, self.std))
+        return (self.companions["generator"](z) - mean) / std
+
+    def encode(self, images: Tensor) -> Tensor:
+        """(N, latent, 4, 4), of length 1 at each place."""
+        return normalize(self.companions["encoder"](images), dim=1)
+
+    def discern(self, images: Tensor) -> None:
+        """A step of D on real images and images of noise."""
+        judge = self.companions["discriminator"]
+        noise = torch.randn(len(images), self.latent, 4, 4, device=self.where)
+        with torch.no_grad():
+            made = self.generate(normalize(noise, dim=1))
+        error = softplus(judge(made)).mean() + 0.01 * softplus(-judge(images)).mean()
+        self.step_of(error + 10 * steepness(judge, images, made), "discriminator")
+
+    def deceive(self, images: Tensor) -> None:
+        """A step of G: D should take rebuilt images for real."""
+        made = self.generate(self.encode(images))
+        self.step_of(-0.01 * self.companions["discriminator"](made).mean(), "generator")
+
+    def rebuild(self, images: Tensor) -> None:
+        """A step of E and G towards images that are rebuilt to the pixel."""
+        made = self.generate(self.encode(images))
+        self.step_of((made - images).abs().mean(), "encoder", "generator")
+
+    def step_of(self, error: Tensor, *names: str) -> None:
+        """One step of the named companions down the error."""
+        optimizers = [self.companions[f"{name}_optimizer"] for name in names]
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        error.backward()
+        for optimizer in optimizers:
+            optimizer.step()
+
+    def searched(self, search: Callable, count: int) -> Tensor:
+        """Stage two: counterfactuals of the first `count` images, kept in a file of their own."""
+        folder = self.directory.parent / COUNTERFACTUALS
+        folder.mkdir(exist_ok=True)
+        kept = checkpoint.newest(folder)
+        if kept is None:
+            for part in (self.model, *map(self.companions.get, ("encoder", "generator"))):
+                part.eval()
+            search = partial(search, encode=self.encode, generate=self.generate, model=self.model)
+            found = [search(images.to(self.where)) for images in _first(self.batches, count)]
+            kept = {"images": torch.cat(found).cpu()}
+            checkpoint.keep(kept, folder)
+        return kept["images"].to(self.where)
+
+
+@dataclass(kw_only=True)
+class Tuned(Stage):
+    """Stage three: for every image of a batch a counterfactual, drawn with replacement."""
+
+    generated: Tensor
+
+    def values(self, images: Tensor, labels: Tensor) -> Tensor:
+        """(N,), an image's loss and a counterfactual's, from one pass through the batch norms."""
+        rows = torch.randint(len(self.generated), labels.shape)
+        both = torch.cat([images.to(self.where), self.generated[rows.to(self.where)]])
+        out = forward(self.called, both, self.where, self.precision)
+        wanted = torch.full_like(labels, out.logits.shape[1] - 1)
+        return self.loss(out, torch.cat([labels, wanted])).view(2, -1).sum(dim=0)
+
+
+def one_against_all(logits: Tensor, labels: Tensor) -> Tensor:
+    """K separate decisions, each against the last column, as Neal et al. 2018 release it.
+
+        J(x) = mean_{c < K} softplus(-t_c (z_c - z_K)),   t_c = 1 if c = y else -1
+
+    Args:
+        logits: (N, K + 1).
+        labels: (N,) int64 in [0, K), or NEGATIVE, which is none of the K.
+
+    Returns:
+        (N,) in nats, >= 0.
+    """
+    margin = logits[:, :-1] - logits[:, -1:]
+    true = labels[:, None] == torch.arange(margin.shape[1], device=labels.device)
+    return softplus(torch.where(true, -margin, margin)).mean(dim=1)
+
+
+def counterfactuals(
+    images: Tensor,
+    encode: Callable[[Tensor], Tensor],
+    generate: Callable[[Tensor], Tensor],
+    model: nn.Module,
+    *,
+    steps: int,
+    speed: float,
+    distance: float,
+) -> Tensor:
+    """Images near the given ones that belong to no known class, Neal et al. 2018, Sec. 3.2.
+
+    Gradient steps on z, of length 1 at each of its 16 places, from z_0 = encode(x) down
+
+        -log p_K(generate(z)) + distance |z - z_0|^2
+
+    In the released code four things differ, by mistake it seems: the distance is a single number
+    of the whole batch's mean z; the gradient is multiplied by the loss; the networks are in
+    training mode; z has length 1 in each of 4 parts, which are not places. (Their mean over
+    places may have been meant as the distance; here all of z counts, as in the paper.)
+
+    Args:
+        images: (N, channels, size, size).
+        encode: images to z (N, D, 4, 4).
+        generate: z to images.
+        model: its last logit is class K's. It and the two others are in evaluation mode, so
+            that an image does not depend on its neighbours.
+        steps: of the search; 0 gives the images rebuilt.
+        speed: length of a step, in gradients.
+        distance: price of the distance.
+
+    Returns:
+        (N, channels, size, size), without gradient.
+    """
+    with torch.no_grad():
+        z = start = encode(images)
+    for _ in range(steps):
+        z = z.detach().requires_grad_()
+        unknown = model(generate(z)).logits.log_softmax(dim=1)[:, -1]
+        price = distance * (z - start).square().flatten(1).sum(dim=1) - unknown
+        (slope,) = torch.autograd.grad(price.sum(), z)
+        z = normalize(z - speed * slope, dim=1)
+    with torch.no_grad():
+        return generate(z)
+
+
+def _first(batches: Callable, count: int) -> Iterator[Tensor]:
+    """Images of the first batches, `count` in all, from as many epochs as that takes."""
+    epoch = 0
+    while count > 0:
+        epoch += 1
+        for images, _ in batches(epoch, 0):
+            yield images[:count]
+            count -= len(images)
+            if count <= 0:
+                return
+
+
+def _room_for_one_more(model: nn.Module, batches: Callable) -> None:
+    """Refuse a model whose last output is a known class."""
+    images, labels = next(iter(batches(1, 0)))
+    with torch.no_grad():
+        model.eval()
+        columns = forward(model, images, next(model.parameters()).device, "float32").logits.shape[1]
+    if labels.max() >= columns - 1:
+        raise ValueError(f"need labels below K of K + 1 = {columns} outputs; got {labels.max()}")

@@ -1,0 +1,218 @@
+"""OSRCI on the digits: its three stages, and what each is for."""
+
+import copy
+import math
+
+import pandas as pd
+import pytest
+import torch
+from test_methods import IMAGES, LABELS, TEST, Batches, assert_same, checkpoint, fit, new_model
+from torch import nn
+
+from osnb import metrics, scores, train
+from osnb.methods import autoencoder, osrci
+from osnb.train.schedules import constant
+
+SHORT = {"gan_epochs": 2, "epochs": 2, "generated": 64, "cf_steps": 3, "every": 0.0}
+
+
+def trained(directory, **changes):
+    model = new_model(name="osrci")
+    return model, fit("osrci", model, directory, Batches(3), **(SHORT | changes))
+
+
+def replaced(kind):
+    """Counterfactuals, or what they are compared with."""
+    fakes = {
+        "originals": lambda images, **_: images,
+        "noise": lambda images, **_: torch.rand_like(images),
+    }
+    return fakes.get(kind, osrci.counterfactuals)
+
+
+@pytest.fixture(scope="module")
+def first_stage(tmp_path_factory):
+    """A trained `Gan` and its classifier, in evaluation mode."""
+    model = new_model(name="osrci")
+    parts = autoencoder.companions(model, 1, 8, seed=0, rate=2e-3, width=8, latent=16)
+    plain = (model, None, Batches(), autoencoder.adam(model, rate=2e-3), constant)
+    own = {"companions": parts, "stage": 1, "latent": 16, "mean": (0.0,), "std": (1.0,)}
+    directory = tmp_path_factory.mktemp("run") / "gan"
+    directory.mkdir()
+    run = osrci.Gan(*plain, directory, "float32", 8, math.inf, **own)
+    run.train(0, lambda _: {}, math.inf)
+    for part in (model, parts["encoder"], parts["generator"]):
+        part.eval()
+    return run
+
+
+def search(run, images, kind="", **changes):
+    settings = {"steps": 50, "speed": 0.1, "distance": 1.0} | changes
+    own = {"encode": run.encode, "generate": run.generate, "model": run.model}
+    return replaced(kind)(images, **own, **settings)
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps", "unknown", "near"),
+    [
+        ("", 50, True, True),
+        ("", 0, False, True),
+        ("originals", 50, False, True),
+        ("noise", 50, None, False),
+    ],
+    ids=["counterfactuals", "without search", "originals", "noise"],
+)
+def test_counterfactuals_are_near_an_image_and_of_no_class(first_stage, kind, steps, unknown, near):
+    images = IMAGES[~TEST & (LABELS < 5)][:100]
+    torch.manual_seed(0)
+    found = search(first_stage, images, kind, steps=steps)
+    p = first_stage.model(found).logits.softmax(1)[:, -1].mean().item()
+    if unknown is not None:
+        assert (p > 0.4) == unknown
+    assert ((found - images).abs().mean().item() < 0.15) == near
+
+
+def test_a_counterfactual_does_not_depend_on_its_neighbours(first_stage):
+    images = IMAGES[:6]
+    alone, among = search(first_stage, images[2:3], steps=5), search(first_stage, images, steps=5)
+    torch.testing.assert_close(among[2:3], alone, atol=1e-4, rtol=0)
+
+
+def test_the_search_finds_its_networks_in_evaluation_mode(first_stage):
+    parts = (first_stage.model, *map(first_stage.companions.get, ("encoder", "generator")))
+    for part in parts:
+        part.train()
+
+    def looked(images, **_):
+        assert not any(module.training for part in parts for module in part.modules())
+        return images
+
+    assert len(first_stage.searched(looked, 70)) == 70
+
+
+def test_steps_of_the_classifier_are_steps_of_all_companions(first_stage):
+    run = copy.deepcopy(first_stage)
+    run.values(IMAGES[:8], LABELS[:8] % 5)
+    for name in ("encoder", "generator", "discriminator"):
+        before, after = (r.companions[name].parameters() for r in (first_stage, run))
+        assert all(not torch.equal(*pair) for pair in zip(before, after, strict=True)), name
+
+
+def test_the_dearer_distance_is_the_nearer_z_stays(first_stage):
+    images, moved = IMAGES[:20], []
+    start = first_stage.encode(images)
+    for distance in (0.01, 1.0, 4.0):
+        places = []
+
+        def generate(z, places=places):
+            places.append(z.detach())
+            return first_stage.generate(z)
+
+        osrci.counterfactuals(
+            images, first_stage.encode, generate, first_stage.model,
+            steps=50, speed=0.1, distance=distance,
+        )  # fmt: skip
+        torch.testing.assert_close(places[-1].norm(dim=1), torch.ones(20, 4, 4))
+        moved.append((places[-1] - start).square().flatten(1).sum(1).mean().item())
+    assert moved == sorted(moved, reverse=True)
+    assert moved[0] > 2 * moved[2]
+
+
+def test_one_step_of_the_search_is_the_gradient_written_out():
+    """A linear world: image = z, logits = weight z, in double precision."""
+    torch.manual_seed(0)
+    z0 = nn.functional.normalize(torch.randn(3, 2, 4, 4, dtype=torch.float64), dim=1)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(32, 3).double())
+
+    def wrapped(images):
+        return type("Out", (), {"logits": model(images)})
+
+    found = osrci.counterfactuals(z0, lambda x: x, lambda z: z, wrapped, steps=1, speed=0.3,
+                                  distance=5.0)  # fmt: skip
+    p = model(z0).softmax(1)
+    wanted = torch.tensor([0.0, 0.0, 1.0], dtype=torch.float64)
+    slope = ((p - wanted) @ model[1].weight).view_as(z0)  # of -log p_K; the distance's is 0
+    moved = z0 - 0.3 * slope
+    torch.testing.assert_close(found, moved / moved.norm(dim=1, keepdim=True))
+
+
+def auroc(model):
+    out = train.predict(model, lambda _: [(IMAGES[TEST], LABELS[TEST])])
+    known, score = LABELS[TEST].numpy() < 5, scores.max_softmax(out, known=5)
+    return metrics.auroc(score[known], score[~known])
+
+
+def test_with_the_originals_as_counterfactuals_knowns_no_longer_rank_above(tmp_path, monkeypatch):
+    monkeypatch.setattr(osrci, "counterfactuals", replaced("originals"))
+    fit("osrci", model := new_model(name="osrci"), tmp_path, Batches())
+    assert auroc(model) < 0.8
+
+
+def test_history_has_a_row_per_epoch_of_both_trainings(tmp_path):
+    best = iter(range(9))
+    found = {"validate": lambda _: {"accuracy": 0.5, "best": next(best)}}
+    _, history = trained(tmp_path, **found)
+    assert history["epoch"].tolist() == [1, 2, 3, 4]
+    assert history["stage"].tolist() == [1, 1, 3, 3]
+    assert history["best"].isna().tolist() == [True, True, False, False]
+    assert history["accuracy"].tolist() == [0.5] * 4
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "history.parquet"), history)
+
+
+def test_stages_that_are_done_are_skipped(tmp_path, monkeypatch):
+    model, history = trained(tmp_path)
+    files = {file: file.read_bytes() for file in sorted(tmp_path.rglob("*.p*"))}
+    monkeypatch.setattr(osrci, "counterfactuals", pytest.fail)
+    again, same = trained(tmp_path)
+    assert_same(dict(model.state_dict()), dict(again.state_dict()))
+    pd.testing.assert_frame_equal(history, same)
+    assert files == {file: file.read_bytes() for file in sorted(tmp_path.rglob("*.p*"))}
+
+
+@pytest.mark.parametrize("stop", [3, 6, 9, 12])  # 2 reads, 6 steps, 1 read of 2 batches, 6 steps
+def test_every_stage_resumes_to_the_same_bytes(stop, tmp_path):
+    trained(tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        fit("osrci", new_model(name="osrci"), tmp_path / "broken", Batches(3, stop), **SHORT)
+    trained(tmp_path / "broken")
+    for folder in ("gan", "counterfactuals", "."):
+        assert_same(*(checkpoint(tmp_path / run / folder) for run in ("whole", "broken")))
+
+
+def test_one_against_all_is_its_definition_and_a_negative_is_none_of_them():
+    logits = torch.tensor([[1.0, -0.5, 0.3], [0.2, 2.0, -1.0]], dtype=torch.float64)
+    found = osrci.one_against_all(logits, torch.tensor([0, -1])).tolist()
+
+    def price(x):
+        return math.log1p(math.exp(x))
+
+    assert found[0] == pytest.approx((price(-0.7) + price(-0.8)) / 2)
+    assert found[1] == pytest.approx((price(1.2) + price(3.0)) / 2)
+
+
+def test_steepness_of_a_plane_is_known():
+    judge = nn.Sequential(nn.Flatten(), nn.Linear(4, 1))
+    nn.init.constant_(judge[1].weight, 1.5)  # a gradient of length 3
+    found = autoencoder.steepness(judge, torch.zeros(5, 1, 2, 2), torch.ones(5, 1, 2, 2))
+    assert found.item() == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("size", [8, 16, 32])
+def test_networks_fit_square_images(size):
+    images, settings = torch.randn(2, 3, size, size), {"width": 2, "latent": 7}
+    z = autoencoder.encoder(3, size, **settings)(images)
+    assert z.shape == (2, 7, 4, 4)
+    made = autoencoder.generator(3, size, **settings)(z)
+    assert made.shape == images.shape
+    assert autoencoder.discriminator(3, size, width=2)(made).shape == (2, 1)
+
+
+@pytest.mark.parametrize("size", [4, 24])
+def test_other_edges_are_refused(size):
+    with pytest.raises(ValueError, match="need images of 8, 16"):
+        autoencoder.encoder(3, size, width=2, latent=2)
+
+
+def test_a_model_without_a_spare_output_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="need labels below K of"):
+        fit("osrci", new_model(), tmp_path, Batches(3))
