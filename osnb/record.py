@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -135,14 +136,11 @@ def queue(directory: Path, content: Mapping[str, Any]) -> None:
     from filelock import Timeout
 
     found = {**content, **owner(), "state": "queued", "attempts": attempts(directory)}
-    try:
-        with lock(directory):
-            directory.mkdir(parents=True, exist_ok=True)
-            aside = directory / ".queued.json"
-            aside.write_text(json.dumps(found))
-            aside.replace(directory / "run.json")
-    except Timeout:
-        pass
+    with suppress(Timeout), lock(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        aside = directory / ".queued.json"
+        aside.write_text(json.dumps(found))
+        aside.replace(directory / "run.json")
 
 
 def seconds(directory: Path) -> float | None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TextIO
 
 
 def written(file: Path, content: Mapping) -> None:
@@ -18,8 +19,9 @@ def written(file: Path, content: Mapping) -> None:
 class Lines:
     """One line for every run: its name when it begins, where that can be told, and its end."""
 
-    def __init__(self, count: int):
-        self.count, self.number, self.open, self.waited = count, 0, "", set()
+    def __init__(self, count: int, file: TextIO):
+        self.count, self.file = count, file
+        self.number, self.open, self.waited = 0, "", set()
 
     def told(self, plan, what: str) -> None:
         """A run begins, or another process is making it."""
@@ -37,11 +39,11 @@ class Lines:
         self._end(_line(plan, end))
 
     def _begin(self, plan, number: int) -> None:
-        print(f"[{number}/{self.count}] {plan!s:50} ", end="", flush=True)
+        print(f"[{number}/{self.count}] {plan!s:50} ", end="", flush=True, file=self.file)
         self.open = str(plan)
 
     def _end(self, line: str) -> None:
-        print(line, flush=True)
+        print(line, flush=True, file=self.file)
         self.open = ""
 
 

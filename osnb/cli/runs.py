@@ -1,6 +1,7 @@
 """Commands that execute notebooks: one run, a folder of them, everything of a size."""
 
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -34,7 +35,10 @@ Limit = Annotated[
     float, typer.Option(min=0, help="Seconds after which a run is stopped and has failed; 0: none.")
 ]
 Report = Annotated[
-    Path | None, typer.Option("--json", help="File for how every run ended; - prints it.")
+    Path | None,
+    typer.Option(
+        "--json", help="File for how every run ended; - prints it, and all else to stderr."
+    ),
 ]
 
 
@@ -208,7 +212,8 @@ def _make(plans: list, engine: Mapping, force: bool, limit: float, report: Path 
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a run says interrupted
     start, counts, ends = time.monotonic(), Counter(), []
-    lines = Lines(len(plans))
+    spoken = sys.stderr if str(report) == "-" else sys.stdout  # json alone is what a program reads
+    lines = Lines(len(plans), spoken)
     try:
         with _spread(engine, lines.told) as spread:
             batch.queue(plans, force=force)
@@ -221,7 +226,8 @@ def _make(plans: list, engine: Mapping, force: bool, limit: float, report: Path 
             written(report, {"runs": ends, **{state: counts[state] for state in STATES}})
     shown = [state for state in STATES if counts[state] or state != "interrupted"]
     total = ", ".join(f"{counts[state]} {state}" for state in shown)
-    print(f"{total} in {time.monotonic() - start:.0f} s; figures are in {repro.out() / 'figures'}")
+    spent = f"{time.monotonic() - start:.0f} s"
+    print(f"{total} in {spent}; figures are in {repro.out() / 'figures'}", file=spoken)
     return FAILED if counts["failed"] or counts["interrupted"] else 0
 
 
