@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import resource
+import signal
 import sys
 from pathlib import Path
 
@@ -20,29 +21,50 @@ USAGE = "OSNB_USAGE"  # where the kernel says at its end what it used
 
 
 class Kernel(IPythonKernel):
-    """IPython's kernel, with the collector off while a cell imports."""
+    """IPython's kernel, with the collector off while a cell imports.
+
+    An interrupt that comes between two cells ends the next one: IPython's kernel forgets it.
+    """
 
     def __init__(self, **options):
         super().__init__(**options)
-        self.shell.events.register("pre_run_cell", _before)
-        self.shell.events.register("post_run_cell", _after)
+        self.in_cell = self.interrupted = False
+        self.shell.events.register("pre_run_cell", self._before)
+        self.shell.events.register("post_run_cell", self._after)
+        signal.signal(signal.SIGINT, self._interrupt)
+
+    def _interrupt(self, *_) -> None:
+        if self.in_cell:
+            raise KeyboardInterrupt
+        self.interrupted = True
+
+    def pre_handler_hook(self) -> None:
+        """Keep our handler of interrupts while a message is handled, and after it."""
+
+    post_handler_hook = pre_handler_hook
+
+    def _before(self, info) -> None:
+        self.in_cell = True
+        if "import" in (info.raw_cell or ""):
+            gc.disable()
+
+    def _after(self, _) -> None:
+        self.in_cell = False
+        if not gc.isenabled():
+            gc.freeze()
+            gc.enable()
+
+    async def do_execute(self, code: str, *args, **options):
+        """Execute a cell; after an interrupt, fail as an interrupted one does."""
+        if self.interrupted:
+            self.interrupted, code = False, "raise KeyboardInterrupt"
+        return await super().do_execute(code, *args, **options)
 
     def do_shutdown(self, restart: bool) -> dict:
         """Say what was used, then end."""
         if os.environ.get(USAGE):
             Path(os.environ[USAGE]).write_text(json.dumps(usage()))
         return super().do_shutdown(restart)
-
-
-def _before(info) -> None:
-    if "import" in (info.raw_cell or ""):
-        gc.disable()
-
-
-def _after(_) -> None:
-    if not gc.isenabled():
-        gc.freeze()
-        gc.enable()
 
 
 def usage() -> dict[str, int | str | None]:

@@ -1,5 +1,6 @@
 """A params file is held against its notebook before a kernel starts; then it is executed once."""
 
+import asyncio
 import errno
 import json
 import os
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from osnb import publish, record, repro, run
+from osnb.run import kernels
 
 EXECUTE = """
 import sys
@@ -345,6 +347,26 @@ def test_a_run_that_is_stopped_says_so_and_leaves_no_kernel(project, sign, state
             break
         time.sleep(0.1)
     assert record.began(kernel) is None
+
+
+@pytest.mark.slow
+def test_an_interrupt_between_two_cells_ends_the_next_one(tmp_path):
+    """IPython's kernel ignores it then, and a run would go on that somebody has stopped."""
+
+    async def ends(kernel):
+        manager = kernel.manager()()
+        await manager.start_kernel()
+        client = manager.client()
+        client.start_channels()
+        await client.wait_for_ready(timeout=60)
+        kernel.process.send_signal(signal.SIGINT)
+        told = [await client.execute("1 + 1", reply=True, timeout=30) for _ in range(2)]
+        client.stop_channels()
+        await manager.shutdown_kernel()
+        return [(each["content"]["status"], each["content"].get("ename")) for each in told]
+
+    with kernels.started(tmp_path) as kernel:
+        assert asyncio.run(ends(kernel)) == [("error", "KeyboardInterrupt"), ("ok", None)]
 
 
 def _wait_for(path, seconds=60):
