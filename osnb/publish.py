@@ -7,6 +7,7 @@ from pathlib import Path
 from osnb import repro
 
 RESULTS = ("*.svg", "*.csv", "*.tex", "*.json", "scores*.parquet", "history.parquet")
+RESULTS += ("outputs.parquet",)
 NO_RESULTS = {"run.json", "begun.json"}
 SMALL = 2_000_000  # bytes
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}

@@ -29,7 +29,7 @@ ROOMS = {
     "models": (GROUND | {"vision"}, {"torch"}, {"timm"}),
     "losses": (GROUND, {"torch"}, set()),
     "train": (GROUND, {"torch", "numpy"}, {"pandas", "tqdm", "IPython", "cloudpickle"}),
-    "methods": (GROUND | {"losses", "models", "train", "augment"}, {"torch"}, {"pandas"}),
+    "methods": (GROUND | {"losses", "models", "train", "augment"}, {"numpy", "torch"}, {"pandas"}),
     "scores": (GROUND, {"numpy"}, {"scipy"}),
     "metrics": (set(), {"numpy"}, set()),
     "tables": ({"labels", "repro"}, {"numpy", "pandas", "pyarrow"}, set()),

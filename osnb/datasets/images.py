@@ -1,7 +1,7 @@
 """Images of a data set, read by position: from files, from memory, or from a device's memory."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import NamedTuple
 
@@ -10,6 +10,9 @@ import pandas as pd
 import torch
 from PIL import Image
 from torch import Tensor
+from torch.nn.functional import interpolate
+
+GREY = (0.299, 0.587, 0.114)  # of red, green and blue
 
 
 class Images(NamedTuple):
@@ -85,6 +88,60 @@ def kept(rows: pd.DataFrame, load: Callable[[int], np.ndarray], shape: tuple) ->
         return torch.from_numpy(pixels)[torch.from_numpy(positions)]
 
     return Images(rows, read, shape)
+
+
+def joined(parts: Mapping[str, Images]) -> Images:
+    """Several data sets as one, such as CIFAR-10 and CIFAR-100; samples begin with their names.
+
+    Args:
+        parts: by name, images of one shape, and none that are cropped while they are read.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    shapes = {images.shape for images in parts.values()}
+    if len(shapes) != 1:
+        raise ValueError(f"need images of one shape; got {sorted(shapes)}")
+    tables = {name: images.rows for name, images in parts.items()}
+    tables = [rows.assign(sample=name + "/" + rows["sample"]) for name, rows in tables.items()]
+    edges, (shape,) = np.cumsum([0, *map(len, tables)]), shapes
+
+    def read(positions: np.ndarray) -> Tensor:
+        positions = np.asarray(positions)
+        pixels = torch.empty((len(positions), *shape), dtype=torch.uint8)
+        of = np.searchsorted(edges, positions, side="right") - 1
+        for i, images in enumerate(parts.values()):
+            pixels[of == i] = images.read(positions[of == i] - edges[i])
+        return pixels
+
+    return Images(pd.concat(tables, ignore_index=True), read, shape)
+
+
+def like(images: Images, shape: tuple[int, int, int]) -> Images:
+    """The same images in another shape, for a network that was trained on such ones.
+
+    Edges are scaled, antialiased; grey is repeated for three channels, and three are averaged
+    for grey with the weights of ITU-R 601.
+
+    Args:
+        images: of one size.
+        shape: (1 or 3, S, S).
+
+    Raises:
+        ValueError: the number of channels is another.
+    """
+    if {shape[0], images.shape[0]} - {1, 3}:
+        raise ValueError(f"need 1 or 3 channels; got {images.shape[0]} and {shape[0]}")
+
+    def read(positions: np.ndarray) -> Tensor:
+        pixels = images.read(positions).float()
+        if (shape[0], images.shape[0]) == (1, 3):
+            pixels = (pixels * pixels.new_tensor(GREY)[:, None, None]).sum(dim=1, keepdim=True)
+        pixels = pixels.expand(-1, shape[0], -1, -1)
+        pixels = interpolate(pixels, shape[1:], mode="bilinear", antialias=True)
+        return pixels.round().clamp(0, 255).to(torch.uint8)
+
+    return images if images.shape == shape else Images(images.rows, read, shape)
 
 
 def resident(images: Images, device: torch.device | str) -> Images:

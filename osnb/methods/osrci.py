@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize, softplus
 from torch.optim import Optimizer
 
 from osnb import repro
+from osnb.labels import NEGATIVE
 from osnb.methods.autoencoder import adam, companions, steepness
 from osnb.methods.common import Companions, image_shape, one_device, seeded
+from osnb.outputs import Outputs
 from osnb.train import checkpoint, constant
 from osnb.train.forward import forward
 
@@ -296,3 +299,30 @@ def _room_for_one_more(model: nn.Module, batches: Callable) -> None:
         columns = forward(model, images, next(model.parameters()).device, "float32").logits.shape[1]
     if labels.max() >= columns - 1:
         raise ValueError(f"need labels below K of K + 1 = {columns} outputs; got {labels.max()}")
+
+
+def own(out: Outputs, *, known: int) -> np.ndarray:
+    """Their score, max_{c < K} p_c - p_K with the softmax over all K + 1 columns.
+
+    Args:
+        out: logits (N, K + 1), as `train.predict` gives them.
+        known: K.
+
+    Returns:
+        (N,) float64 in [-1, 1], higher for known samples.
+    """
+    share = torch.from_numpy(out.logits).double().softmax(dim=1)
+    return (share[:, :known].amax(dim=1) - share[:, known]).numpy()
+
+
+def made(directory: Path) -> Callable[[int], Iterator[tuple[Tensor, Tensor]]]:
+    """Batches of the generated images that a finished run trained on, for `train.predict`.
+
+    Raises:
+        FileNotFoundError: the run has made none.
+    """
+    kept = checkpoint.newest(Path(directory) / COUNTERFACTUALS)
+    if kept is None:
+        raise FileNotFoundError(f"no generated images in {Path(directory) / COUNTERFACTUALS}")
+    images = kept["images"]
+    return lambda _: ((x, torch.full((len(x),), NEGATIVE)) for x in images.split(256))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -153,3 +154,20 @@ def runner_up(out: Outputs, labels: Tensor) -> tuple[Outputs, Tensor]:
     others = torch.arange(columns, device=labels.device) != labels[:, None]
     rest = out.logits[others].view(count, columns - 1)
     return out._replace(logits=rest), torch.full_like(labels, columns - 2)
+
+
+def own(out: Outputs, *, known: int, temperature: float = 1024.0) -> np.ndarray:
+    """Their score as released, max_{c < K} p_c - p_K, p the softmax of K + 1 logits over T.
+
+    Args:
+        out: logits (N, K + P), as `train.predict` gives them; the largest placeholder counts.
+        known: K.
+        temperature: T; at theirs p is nearly linear in the logits.
+
+    Returns:
+        (N,) float64 in [-1, 1], higher for known samples.
+    """
+    known_logits, spare = torch.from_numpy(out.logits).double().tensor_split([known], dim=1)
+    logits = torch.cat([known_logits, spare.amax(dim=1, keepdim=True)], dim=1) / temperature
+    share = logits.softmax(dim=1)
+    return (share[:, :known].amax(dim=1) - share[:, known]).numpy()

@@ -10,7 +10,7 @@ MEASURES = {  # colour, line style, label
     "gamma_minus": ("#d9822b", (0, (5, 1.5)), "γ⁻, negative samples"),
     "accuracy": ("#222222", (0, (7, 1.5, 1.5, 1.5)), "accuracy"),
 }
-NO_MEASURE = {"epoch", "learning_rate", "loss", "best", "gamma"}
+NO_MEASURE = {"epoch", "learning_rate", "loss", "best", "gamma", "stage"}
 
 
 @laid_out
@@ -24,7 +24,8 @@ def training(history: pd.DataFrame) -> Figure:
     need(history, ["epoch", "loss"])
     figure, (axes,) = panels(1, 2, width=4, height=2.6)
     _draw(axes[0], history, ["loss"])
-    _draw(axes[1], history, [name for name in history if name not in NO_MEASURE])
+    rates = history.max().between(0, 1)  # norms and logits would leave the panel
+    _draw(axes[1], history, [name for name in history if name not in NO_MEASURE and rates[name]])
     axes[0].set_ylabel("mean loss, in nats")
     axes[1].set(ylabel="on validation images", ylim=(0, 1.02))
     for ax in axes:

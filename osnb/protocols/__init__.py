@@ -39,7 +39,7 @@ from osnb.protocols.shared import (
     images,
     superclasses,
 )
-from osnb.protocols.vaze import duplicates, ssb, standard, whole
+from osnb.protocols.vaze import closed, duplicates, ssb, standard, whole
 
 __all__ = [
     "CLASS_LIST",
@@ -56,6 +56,7 @@ __all__ = [
     "SPLITS",
     "Member",
     "class_list",
+    "closed",
     "counts",
     "describe",
     "duplicates",
@@ -75,6 +76,7 @@ PROTOCOLS = Catalogue(
     cifar10=partial(standard, "CIFAR10"),
     cifar_plus_10=partial(standard, "CIFAR+10"),
     cifar_plus_50=partial(standard, "CIFAR+50"),
+    closed=closed,
     mini_digits=mini_digits,
     mini_ssb_fine=mini_ssb_fine,
     mini_ssb_imagenet=mini_ssb_imagenet,

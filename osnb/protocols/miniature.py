@@ -59,18 +59,28 @@ def mini_tinyimagenet(*, split: int, available: Iterable[str] | None = None) -> 
     return rows_of(f"mini TinyImageNet, split {split}", _drawn(wnids, bins), available)
 
 
-def mini_ssb_imagenet(*, available: Iterable[str] | None = None) -> pd.DataFrame:
+def mini_ssb_imagenet(
+    *, random_unknown: int = 0, available: Iterable[str] | None = None
+) -> pd.DataFrame:
     """Ten ILSVRC classes known, others easy and hard by summed tree distance. See `ssb`.
 
     Drawn synsets look alike as far as they are near, so here the nearest ones are hard: not as in
     the published lists, see `making.by_distance`.
+
+    Args:
+        random_unknown: so many of the other ILSVRC classes are unknown too, in a group "random"
+            (Vaze et al. 2022, Sec. 5.2); a smaller number gives the first of them.
+        available: as for `standard`.
     """
     known = hierarchy.ILSVRC[::100][: IMAGENET[0]]
     among, size = hierarchy.nouns(), IMAGENET[1]
     found = making.by_distance(
         hierarchy.ILSVRC, known=known, among=among, size=size, hard="smallest"
     )
-    rows = _drawn([*known, *found["wnid"]], ["known"] * len(known) + [*found["bin"]])
+    rest = sorted({*hierarchy.ILSVRC} - {*known, *found["wnid"]})
+    random = [rest[i] for i in np.random.default_rng(0).permutation(len(rest))[:random_unknown]]
+    bins = ["known"] * len(known) + [*found["bin"]] + ["random"] * len(random)
+    rows = _drawn([*known, *found["wnid"], *random], bins)
     return rows_of("mini SSB ImageNet", rows, available)
 
 

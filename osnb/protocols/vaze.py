@@ -102,6 +102,28 @@ def rows_of(protocol: str, rows: pd.DataFrame, available: Iterable[str] | None) 
     return table
 
 
+def closed(*, available: Iterable[str]) -> pd.DataFrame:
+    """All classes of a data set known; what is unknown comes from other data sets (appendix F).
+
+    Args:
+        available: ids of its classes, which are labelled in sorted order.
+
+    Returns:
+        As `standard`, without unknown classes.
+
+    Raises:
+        ValueError: there are fewer than two classes.
+    """
+    names = sorted(set(available))
+    if len(names) < 2:
+        raise ValueError(f"need at least 2 classes; got {len(names)}")
+    rows = pd.DataFrame({"wnid": names, "name": names, "role": "known", "label": range(len(names))})
+    blank = dict.fromkeys(("superclass_wnid", "superclass_name", "source", "group", "bin"), "")
+    table = rows.assign(**blank)[COLUMNS]
+    table.attrs = {"protocol": "closed", "restricted": ""}
+    return table
+
+
 def duplicates() -> pd.DataFrame:
     """Splits that hold the same known classes in another order: columns dataset, splits."""
     names = published(PAPER, "splits_standard")["dataset"].unique()

@@ -145,6 +145,7 @@ class Run:
             self.loss_sum = state["loss_sum"].to(self.where)
         self.first_bad = state["first_bad"].to(self.where)
         checkpoint.set_random_states(state["random"][ranks.number()])
+        self.frame()  # a run killed between checkpoint and file lacks its last row
 
     def epoch(self, seed: int, line: Line, stop: Callable[[], bool]) -> None:
         """The steps of this epoch that are not done yet."""
