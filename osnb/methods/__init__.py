@@ -10,10 +10,11 @@
 from osnb import train
 from osnb.catalogue import Catalogue
 from osnb.methods import arpl_cs, osrci, proser
+from osnb.methods.common import nothing
 
 __all__ = ["METHODS", "OWN", "made"]
 
 METHODS = Catalogue(plain=train.fit, arpl_cs=arpl_cs.fit, osrci=osrci.fit, proser=proser.fit)
-# scores that only one method's network has: f(out, *, known, ...) gives (N,), higher more known
-OWN = Catalogue(osrci=osrci.own, proser=proser.own)
+# columns of scores that only a method's network has: f(out, *, known, ...), higher more known
+OWN = Catalogue(plain=nothing, arpl_cs=nothing, osrci=osrci.own, proser=proser.own)
 made = osrci.made

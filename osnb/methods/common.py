@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from osnb import repro
+from osnb.outputs import Outputs
 from osnb.train.loop import Run
 
 
@@ -97,3 +99,8 @@ def beside(optimizer: Optimizer, parameters: Iterable[nn.Parameter]) -> Iterator
         optimizer.param_groups[:] = optimizer.param_groups[:before]
         for parameter in added:
             optimizer.state.pop(parameter, None)
+
+
+def nothing(_: Outputs) -> dict[str, np.ndarray]:
+    """No column: the rules of `scores` say all that a network of this method has to say."""
+    return {}

@@ -301,7 +301,7 @@ def _room_for_one_more(model: nn.Module, batches: Callable) -> None:
         raise ValueError(f"need labels below K of K + 1 = {columns} outputs; got {labels.max()}")
 
 
-def own(out: Outputs, *, known: int) -> np.ndarray:
+def own(out: Outputs, *, known: int) -> dict[str, np.ndarray]:
     """Their score, max_{c < K} p_c - p_K with the softmax over all K + 1 columns.
 
     Args:
@@ -309,10 +309,10 @@ def own(out: Outputs, *, known: int) -> np.ndarray:
         known: K.
 
     Returns:
-        (N,) float64 in [-1, 1], higher for known samples.
+        own: (N,) float64 in [-1, 1], higher for known samples.
     """
     share = torch.from_numpy(out.logits).double().softmax(dim=1)
-    return (share[:, :known].amax(dim=1) - share[:, known]).numpy()
+    return {"own": (share[:, :known].amax(dim=1) - share[:, known]).numpy()}
 
 
 def made(directory: Path) -> Callable[[int], Iterator[tuple[Tensor, Tensor]]]:

@@ -156,7 +156,7 @@ def runner_up(out: Outputs, labels: Tensor) -> tuple[Outputs, Tensor]:
     return out._replace(logits=rest), torch.full_like(labels, columns - 2)
 
 
-def own(out: Outputs, *, known: int, temperature: float = 1024.0) -> np.ndarray:
+def own(out: Outputs, *, known: int, temperature: float = 1024.0) -> dict[str, np.ndarray]:
     """Their score as released, max_{c < K} p_c - p_K, p the softmax of K + 1 logits over T.
 
     Args:
@@ -165,9 +165,9 @@ def own(out: Outputs, *, known: int, temperature: float = 1024.0) -> np.ndarray:
         temperature: T; at theirs p is nearly linear in the logits.
 
     Returns:
-        (N,) float64 in [-1, 1], higher for known samples.
+        own: (N,) float64 in [-1, 1], higher for known samples.
     """
     known_logits, spare = torch.from_numpy(out.logits).double().tensor_split([known], dim=1)
     logits = torch.cat([known_logits, spare.amax(dim=1, keepdim=True)], dim=1) / temperature
     share = logits.softmax(dim=1)
-    return (share[:, :known].amax(dim=1) - share[:, known]).numpy()
+    return {"own": (share[:, :known].amax(dim=1) - share[:, known]).numpy()}
