@@ -291,11 +291,19 @@ def on_points(where, rho):
     """Three networks whose accuracy and AUROC correlate by rho, as the points of a figure."""
     accuracy, other = np.array([-1.0, 0, 1]), np.array([1.0, -2, 1]) / np.sqrt(3)
     auroc = rho * accuracy + np.sqrt(1 - rho**2) * other
-    points = {"dataset": "d"} | vaze2022.POINTS[where]
-    values = zip("abc", 0.7 + accuracy / 10, 0.5 + auroc / 10, strict=True)
-    return [
-        {"table": "t"} | points | {"method": m, "accuracy": x, "auroc": y} for m, x, y in values
-    ]
+    keys, by = vaze2022.POINTS[where]
+    common = {"table": "t", "dataset": "d"} | keys
+    values = zip(POINT[by[-1]], 0.7 + accuracy / 10, 0.5 + auroc / 10, strict=True)
+    return [common | {by[-1]: name, "accuracy": x, "auroc": y} for name, x, y in values]
+
+
+def last_point(where):
+    """Keys of the last of these rows."""
+    by = vaze2022.POINTS[where][1][-1]
+    return {by: POINT[by][-1]}
+
+
+POINT = {"method": vaze2022.FIGURE_2, "model": ("resnet18", "resnet34", "resnet50")}
 
 
 STANDARD = {"benchmark": "standard", "dataset": "d"}
@@ -361,11 +369,11 @@ CASES = [
     case("s_accuracy", "p2", "entropic", "accuracy", 0.71),
     case("s_best_accuracy", "p3", "softmax", "accuracy", 0.75, "best"),
     case("gamma_picks", "p1", "entropic", "ccr_at_0.1", 0.0, "best"),
-    *(("correlated", where, on_points(where, STATED[where]), {"method": "c"}, "auroc", 0.0)
+    *(("correlated", where, on_points(where, STATED[where]), last_point(where), "auroc", 0.0)
       for where in vaze2022.POINTS),
     ("easy_correlated_less", "imagenet",
      on_points("imagenet-hard", 0.9) + on_points("imagenet-easy", 0.6),
-     {"method": "c", "open_split": "hard"}, "auroc", 0.2),
+     {"model": "resnet50", "open_split": "hard"}, "auroc", 0.2),
     ("mls_over_msp", "d", auroc(STANDARD, mls=0.9, **{"msp+": 0.8}),
      {"method": "mls"}, "auroc", 0.7),
     ("marginal", "d", auroc(STANDARD, mls=0.9, **{"(arpl + cs)+": 0.905})

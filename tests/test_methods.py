@@ -24,10 +24,12 @@ SETTINGS = {  # one line for each method
     "arpl_cs": {"beta": 0.1, **PAIR},
     "osrci": {**OSRCI, "cf_steps": 50},
     "proser": {"plain_epochs": 4, "cut": 2},
+    "c2ae": {"gan_epochs": 8, "gan_width": 8},
 }
 FEW = {  # where it shall be short
     "osrci": {"gan_epochs": 1, "generated": 64, "cf_steps": 2},
     "proser": {"plain_epochs": 1},
+    "c2ae": {"gan_epochs": 1},
 }
 SPARE = {"osrci", "proser"}  # with an output beside the known classes, and a linear head
 

@@ -9,6 +9,7 @@ from osnb.catalogue import Catalogue
 from osnb.claims import arithmetic, kim2021, palechor2023, vaze2022
 from osnb.claims.decide import SIZES, decide, palechor
 from osnb.claims.evidence import Evidence, Missing
+from osnb.claims.open_set import training, vaze_evidence
 from osnb.claims.report import report
 from osnb.claims.scored import FPRS, measures, palechor_evidence, printed_table_2, table_2
 
@@ -25,6 +26,8 @@ __all__ = [
     "printed_table_2",
     "report",
     "table_2",
+    "training",
+    "vaze_evidence",
 ]
 
 CLAIMS = Catalogue(

@@ -11,6 +11,7 @@ from osnb import metrics, tables
 from osnb.catalogue import Catalogue
 from osnb.claims import kim2021, palechor2023, vaze2022
 from osnb.claims.evidence import Evidence, Missing, Same
+from osnb.claims.open_set import for_claims, vaze_evidence
 from osnb.claims.scored import palechor_evidence
 
 SIZES = Catalogue(
@@ -165,7 +166,20 @@ def _palechor_runs(size: str, **settings) -> Basis:
     return Basis(last + best, "; ".join(missing) or none)
 
 
+def _vaze_runs(size: str, **settings) -> Basis:
+    """The finished runs of 21_vaze_train, at their last epochs."""
+    command = "osnb run params/21_vaze_train/{}.yaml"
+    try:
+        runs = tables.collect("21_vaze_train", size)
+    except FileNotFoundError:
+        return Basis(None, command.format(f"{size}_*"))
+    evidence = for_claims(vaze_evidence(runs, **settings))
+    missing = [command.format(name) for name in runs.attrs["missing"]]
+    none = f"no file in params/21_vaze_train makes such a run of size {size}"
+    return Basis(evidence, "; ".join(missing) or none)
+
+
 PRINTED = Catalogue(
     palechor2023=palechor2023.printed, vaze2022=vaze2022.printed, kim2021=kim2021.printed
 )
-FINISHED = {"12_palechor_train": _palechor_runs}
+FINISHED = {"12_palechor_train": _palechor_runs, "21_vaze_train": _vaze_runs}

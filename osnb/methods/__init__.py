@@ -4,17 +4,20 @@
 - `arpl_cs`: reciprocal points with confusing samples.
 - `osrci`: counterfactual images as one more class.
 - `autoencoder`: the networks that `osrci` makes them with.
+- `c2ae`: a decoder that is told a class, and rebuilds known images only.
 - `proser`: placeholders, spare outputs that are best on mixtures of classes.
 """
 
 from osnb import train
 from osnb.catalogue import Catalogue
-from osnb.methods import arpl_cs, osrci, proser
+from osnb.methods import arpl_cs, c2ae, osrci, proser
 from osnb.methods.common import nothing
 
 __all__ = ["METHODS", "OWN", "made"]
 
-METHODS = Catalogue(plain=train.fit, arpl_cs=arpl_cs.fit, osrci=osrci.fit, proser=proser.fit)
+METHODS = Catalogue(
+    plain=train.fit, arpl_cs=arpl_cs.fit, osrci=osrci.fit, proser=proser.fit, c2ae=c2ae.fit
+)
 # columns of scores that only a method's network has: f(out, *, known, ...), higher more known
-OWN = Catalogue(plain=nothing, arpl_cs=nothing, osrci=osrci.own, proser=proser.own)
+OWN = Catalogue(plain=nothing, arpl_cs=nothing, osrci=osrci.own, proser=proser.own, c2ae=c2ae.own)
 made = osrci.made

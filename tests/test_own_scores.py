@@ -1,0 +1,88 @@
+"""Scores that only a method's network has: their formulas written out in plain numbers."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from osnb import train
+from osnb.labels import NEGATIVE
+from osnb.methods import METHODS, OWN, common, made, osrci, proser
+from osnb.outputs import Outputs
+
+LOGITS = np.random.default_rng(0).normal(0, 3, (40, 6)).astype(np.float32)
+
+
+def outputs(logits):
+    return Outputs(np.asarray(logits, np.float32), np.zeros((len(logits), 2), np.float32))
+
+
+def written_out(known, spare, temperature=1.0):
+    """max_{c < K} p_c - p_K of one row, in double precision by `math`."""
+    z = [float(x) / temperature for x in (*known, max(spare))]
+    p = [math.exp(x) / math.fsum(map(math.exp, z)) for x in z]
+    return max(p[:-1]) - p[-1]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_has_its_own_scores_or_none(name):
+    assert name in OWN
+
+
+def test_a_method_without_scores_of_its_own_adds_no_column():
+    assert common.nothing(outputs(LOGITS)) == {}
+    assert OWN.bind("plain", known=5)(outputs(LOGITS)) == {}
+
+
+def test_the_score_of_osrci_is_its_formula():
+    found = osrci.own(outputs(LOGITS), known=5)["own"]
+    wanted = [written_out(row[:5], row[5:]) for row in LOGITS]
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("known", [3, 5])
+@pytest.mark.parametrize("temperature", [1024.0, 1.0])
+def test_the_score_of_proser_is_its_formula_with_the_largest_placeholder(known, temperature):
+    found = proser.own(outputs(LOGITS), known=known, temperature=temperature)["own"]
+    wanted = [written_out(row[:known], row[known:], temperature) for row in LOGITS]
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-14)
+
+
+def test_proser_s_temperature_is_the_released_one_unless_told():
+    found = proser.own(outputs(LOGITS), known=5)["own"]
+    wanted = [written_out(row[:5], row[5:], 1024.0) for row in LOGITS]
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["osrci", "proser"])
+def test_sure_of_a_class_is_1_and_sure_of_the_unknown_is_minus_1(name):
+    """Finite where exp would not be: logits of 2e5 and more, and temperature 1024."""
+    found = OWN.bind(name, known=2)(outputs([[2e6, 0, 0], [0, 0, 2e6], [7, 7, 7]]))["own"]
+    np.testing.assert_allclose(found, [1, -1, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["osrci", "proser"])
+def test_scores_change_no_logit_and_do_not_depend_on_neighbours(name):
+    out, rule = outputs(LOGITS), OWN.bind(name, known=5)
+    found = rule(out)["own"]
+    assert np.array_equal(out.logits, LOGITS)
+    np.testing.assert_array_equal(found[::-1], rule(outputs(LOGITS[::-1].copy()))["own"])
+
+
+def test_images_that_a_run_has_not_made_are_not_found(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no generated images in .*counterfactuals"):
+        made(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_images_that_a_run_made_come_in_order_as_negatives(tmp_path):
+    images = torch.rand(600, 1, 2, 2)
+    (tmp_path / osrci.COUNTERFACTUALS).mkdir()
+    train.checkpoint.keep({"images": images}, tmp_path / osrci.COUNTERFACTUALS)
+    for epoch in (0, 0):  # read again and again
+        found, labels = map(torch.cat, zip(*made(str(tmp_path))(epoch), strict=True))
+        assert torch.equal(found, images)
+        assert labels.tolist() == [NEGATIVE] * 600
