@@ -12,7 +12,6 @@ from osnb.metrics.bootstrap import (
     bootstrap_confidence,
     bootstrap_oscr,
     bootstrap_summary,
-    bootstrap_weights,
     interval,
     p_value,
 )
@@ -27,6 +26,7 @@ from osnb.metrics.openset import (
     oscr_area,
 )
 from osnb.metrics.overview import summary
+from osnb.metrics.weights import balanced_weights, bootstrap_weights
 
 __all__ = [
     "Interval",
@@ -34,6 +34,7 @@ __all__ = [
     "aurc",
     "auroc",
     "average_precision",
+    "balanced_weights",
     "bootstrap_aurc",
     "bootstrap_confidence",
     "bootstrap_oscr",

@@ -28,33 +28,6 @@ class Interval(NamedTuple):
     high: np.ndarray
 
 
-def bootstrap_weights(units: np.ndarray, *, seed: int, resamples: int = 1000) -> np.ndarray:
-    """How many copies of each sample of one role each resample holds.
-
-    Units are drawn with replacement, as many as there are; samples of one unit come together.
-
-    Args:
-        units: (N,) ids: the column `sample` for a bootstrap over samples, `class` for one over
-            classes.
-        seed: of the draws; each role needs its own.
-        resamples: R.
-
-    Returns:
-        (1 + R, N) uint16; row 0 is all ones.
-
-    Raises:
-        ValueError: there is no sample, or no resample is asked for.
-    """
-    codes = np.unique(np.asarray(units), return_inverse=True)[1]
-    if not len(codes) or resamples < 1:
-        raise ValueError(f"need samples and resamples; got {len(codes)} and {resamples}")
-    size, rng = codes.max() + 1, np.random.default_rng(seed)
-    weights = np.ones((1 + resamples, len(codes)), np.uint16)
-    for row in weights[1:]:
-        row[:] = np.bincount(rng.integers(size, size=size, dtype=np.int32), minlength=size)[codes]
-    return weights
-
-
 def bootstrap_summary(
     known: np.ndarray,
     correct: np.ndarray,
