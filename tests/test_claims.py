@@ -664,7 +664,8 @@ def test_what_runs_do_not_decide_says_which_are_missing_and_what_makes_them(runs
     row = rows.loc["palechor-eos-negatives", "p1", "paper"]
     assert (row["runs"], row["todo"]) == ("no run", f"{command}/paper_*.yaml")
     row = rows.loc["kim-oe-near", "imagenet", "mini"]
-    assert (row["answer"], row["todo"]) == ("undecided", "no notebook yet: 31_kim_train")
+    assert (row["answer"], row["runs"]) == ("undecided", "no run")
+    assert row["todo"] == "osnb run params/31_kim_train/mini_*.yaml"
 
 
 def test_a_best_epoch_that_is_the_last_one_decides_nothing():

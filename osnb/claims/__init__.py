@@ -12,6 +12,7 @@ from osnb.claims.evidence import Evidence, Missing
 from osnb.claims.open_set import training, vaze_evidence
 from osnb.claims.report import report
 from osnb.claims.scored import FPRS, measures, palechor_evidence, printed_table_2, table_2
+from osnb.claims.unified import kim_evidence
 
 __all__ = [
     "CLAIMS",
@@ -20,6 +21,7 @@ __all__ = [
     "Evidence",
     "Missing",
     "decide",
+    "kim_evidence",
     "measures",
     "palechor",
     "palechor_evidence",

@@ -13,6 +13,7 @@ from osnb.claims import kim2021, palechor2023, vaze2022
 from osnb.claims.evidence import Evidence, Missing, Same
 from osnb.claims.open_set import for_claims, vaze_evidence
 from osnb.claims.scored import palechor_evidence
+from osnb.claims.unified import kim_evidence
 
 SIZES = Catalogue(
     printed="the paper's own numbers",
@@ -140,18 +141,11 @@ def _basis(paper: str, runs: str, size: str, **settings) -> Basis:
         return Basis(partial(tables.published, paper), "")
     if size == "printed":
         return Basis(PRINTED[paper](), "not printed")
-    if runs not in FINISHED:
-        return Basis(None, f"no notebook yet: {runs}")
-    return FINISHED[runs](size, **settings)
+    return _finished(runs, size, **settings)
 
 
-def _palechor_runs(size: str, **settings) -> Basis:
-    """The finished runs of 12_palechor_train, at their last epochs and at their best."""
-    command = "osnb run params/12_palechor_train/{}.yaml"
-    try:
-        runs = tables.collect("12_palechor_train", size)
-    except FileNotFoundError:
-        return Basis(None, command.format(f"{size}_*"))
+def _palechor_runs(runs: pd.DataFrame, **settings) -> Evidence:
+    """Runs of 12_palechor_train, at their last epochs and at their best."""
     last, best = (
         palechor_evidence(
             tables.stack(runs, "protocol", "loss", "seed", file=file),
@@ -161,25 +155,30 @@ def _palechor_runs(size: str, **settings) -> Basis:
         )
         for selection, file in FILES.items()
     )
-    missing = [command.format(name) for name in runs.attrs["missing"]]
-    none = f"no file in params/12_palechor_train makes such a run of size {size}"
-    return Basis(last + best, "; ".join(missing) or none)
+    return last + best
 
 
-def _vaze_runs(size: str, **settings) -> Basis:
-    """The finished runs of 21_vaze_train, at their last epochs."""
-    command = "osnb run params/21_vaze_train/{}.yaml"
+def _vaze_runs(runs: pd.DataFrame, **settings) -> Evidence:
+    return for_claims(vaze_evidence(runs, **settings))
+
+
+def _finished(notebook: str, size: str, **settings) -> Basis:
+    """What the finished runs of a training notebook say, and what would make those missing."""
+    command = f"osnb run params/{notebook}/{{}}.yaml"
     try:
-        runs = tables.collect("21_vaze_train", size)
+        runs = tables.collect(notebook, size)
     except FileNotFoundError:
         return Basis(None, command.format(f"{size}_*"))
-    evidence = for_claims(vaze_evidence(runs, **settings))
     missing = [command.format(name) for name in runs.attrs["missing"]]
-    none = f"no file in params/21_vaze_train makes such a run of size {size}"
-    return Basis(evidence, "; ".join(missing) or none)
+    none = f"no file in params/{notebook} makes such a run of size {size}"
+    return Basis(FINISHED[notebook](runs, **settings), "; ".join(missing) or none)
 
 
 PRINTED = Catalogue(
     palechor2023=palechor2023.printed, vaze2022=vaze2022.printed, kim2021=kim2021.printed
 )
-FINISHED = {"12_palechor_train": _palechor_runs, "21_vaze_train": _vaze_runs}
+FINISHED = {
+    "12_palechor_train": _palechor_runs,
+    "21_vaze_train": _vaze_runs,
+    "31_kim_train": kim_evidence,
+}

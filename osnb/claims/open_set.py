@@ -1,6 +1,5 @@
 """Evidence from the scores tables of 21_vaze_train: one row per run, rule and set of unknowns."""
 
-import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from osnb import metrics, tables
+from osnb.claims.draws import drawn_weights
 from osnb.claims.evidence import Evidence
 
 KEYS = ["run", "benchmark", "dataset", "split", "seed", "method", "open_split", "unknown"]
@@ -57,6 +57,7 @@ METHODS = {
     ("ARPL + CS", "+", "max_logit"): "(ARPL + CS)+",
 }
 OOD = {"mls, baseline": "mls", "arpl + cs": "arpl+cs"}  # as Tables 7 and 8 call them
+IN_PLACE = {"near": "cifar10", "digits": "svhn"}  # sets of mini_closed in the place of Table 7's
 RECIPES = {"baseline": "", "strong": "+"}
 HARD = ("medium", "hard")  # what results on hard classes are about (Sec. 5.2)
 FEW = 10  # times fewer random classes: 1,000 of 10,000
@@ -86,8 +87,9 @@ def vaze_evidence(
         `KEYS`: benchmark (standard, ssb, ood), dataset (as the paper's tables call it; the
         miniature's are what they stand for), split, seed, method (empty without a name),
         open_split (easy, medium, hard, which is both, hardest, random 1k and 10k, or empty),
-        unknown (another data set's name, or empty), training, recipe, rule and model, in lower
-        case but for training. Measures: accuracy, auroc, oscr, average_precision, fpr95; and
+        unknown (another data set's name, in mini_closed that of the paper's in whose place it is,
+        see `IN_PLACE`; or empty), training, recipe, rule and model, in lower case but for
+        training. Measures: accuracy, auroc, oscr, average_precision, fpr95; and
         accuracy_std and auroc_std over the splits of a data set, NaN for one.
     """
     keys, values = [], []
@@ -114,10 +116,10 @@ def _rows(run: Mapping, scores: pd.DataFrame, every_rule: bool, draws: tuple) ->
     trained, plus = training(run), RECIPES.get(run["recipe"])
     benchmark, dataset = DATASETS.get(run["protocol"], ("ood", run["dataset"]))
     where = f"{dataset} {run['split']}"
-    weights = _weights(known, f"{where} known", *draws)
+    weights = drawn_weights(known, f"{where} known", *draws)
     model = run["backbone"] or f"{run['model']} {run['width']}"
-    for open_split, other, unknown in _unknowns(scores, run["dataset"]):
-        drawn = weights, _weights(unknown, f"{where} {open_split} {other}", *draws)
+    for open_split, other, unknown in _unknowns(scores, run):
+        drawn = weights, drawn_weights(unknown, f"{where} {open_split} {other}", *draws)
         for rule in (c for c in scores if c not in tables.COLUMNS):
             method = METHODS.get((trained, plus, rule), "")
             if method or every_rule:
@@ -127,10 +129,11 @@ def _rows(run: Mapping, scores: pd.DataFrame, every_rule: bool, draws: tuple) ->
                 yield key, metrics.bootstrap_summary(*score, weights=drawn)
 
 
-def _unknowns(scores: pd.DataFrame, dataset: str) -> Iterator[tuple[str, str, pd.DataFrame]]:
+def _unknowns(scores: pd.DataFrame, run: Mapping) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """(open_split, other data set, rows) of each set of unknown samples."""
     unknown = scores[scores["role"] == "unknown"]
-    other = unknown["source"] != dataset
+    other = unknown["source"] != run["dataset"]
+    place = IN_PLACE if run["protocol"] == "mini_closed" else {}
     groups = dict(list(unknown[~other].groupby("group")))
     if "hard" in groups and "medium" in groups:
         yield "hardest", "", groups["hard"]
@@ -140,18 +143,10 @@ def _unknowns(scores: pd.DataFrame, dataset: str) -> Iterator[tuple[str, str, pd
         yield "random 10k", "", many
         names = np.random.default_rng(0).permutation(many["class"].unique())
         yield "random 1k", "", many[many["class"].isin(names[: max(len(names) // FEW, 1)])]
-    yield from ((name, "", rows) for name, rows in groups.items())
+    for name, rows in groups.items():
+        yield ("", place[name], rows) if name in place else (name, "", rows)
     for name, rows in unknown[other].groupby("source"):
-        yield "", name.replace("_", "-"), rows
-
-
-def _weights(rows: pd.DataFrame, name: str, unit: str, seed: int, resamples: int) -> np.ndarray:
-    """(1 + R, N) copies of each row; a stream of its own for each name."""
-    if not resamples:
-        return np.ones((1, len(rows)), np.uint16)
-    stream = np.random.SeedSequence([seed, zlib.crc32(name.encode())]).generate_state(1)[0]
-    units = rows[unit].to_numpy()
-    return metrics.bootstrap_weights(units, seed=int(stream), resamples=resamples)
+        yield "", place.get(name, name.replace("_", "-")), rows
 
 
 def _over_splits(keys: pd.DataFrame, values: np.ndarray) -> np.ndarray:

@@ -1,11 +1,10 @@
 """Evidence from the scores tables of 12_palechor_train, and Table 2 of Palechor et al. 2023."""
 
-import zlib
-
 import numpy as np
 import pandas as pd
 
 from osnb import metrics, tables
+from osnb.claims.draws import drawn_weights
 from osnb.claims.evidence import Evidence
 
 FPRS = (1e-3, 1e-2, 1e-1, 1.0)  # columns of Table 2
@@ -73,13 +72,8 @@ def _same_samples(protocol: str, runs: list[pd.DataFrame]) -> None:
 
 def _weights(run: pd.DataFrame, unit: str, role: str, seed: int, resamples: int) -> np.ndarray:
     """(1 + R, N) copies of each sample of a role, in the order of the rows."""
-    units = run.loc[run["role"] == role, unit].to_numpy()
-    if not resamples:
-        return np.ones((1, len(units)), np.uint16)
-    # a stream of its own for each protocol and role, whichever others there are
-    name = zlib.crc32(f"{run['protocol'].iloc[0]} {role}".encode())
-    stream = int(np.random.SeedSequence([seed, name]).generate_state(1)[0])
-    return metrics.bootstrap_weights(units, seed=stream, resamples=resamples)
+    name = f"{run['protocol'].iloc[0]} {role}"
+    return drawn_weights(run[run["role"] == role], name, unit, seed, resamples)
 
 
 def _measured(run: pd.DataFrame, rule: str, weights: dict) -> dict[str, np.ndarray]:

@@ -1,0 +1,107 @@
+"""Evidence from the scores tables of 31_kim_train: one row per run, method, task and data set."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from osnb import metrics, tables
+from osnb.claims.draws import drawn_weights
+from osnb.claims.evidence import Evidence
+from osnb.claims.kim2021 import FAR, NEAR, UNKNOWN, WRONG
+
+KEYS = ["run", "benchmark", "method", "task", "dataset", "seed"]
+MEASURES = ("accuracy", "aurc", "e_aurc", "auroc", "fpr95")
+# a protocol's benchmark in the paper: its own, or the one that it stands for
+BENCHMARKS = {"cifar40": "cifar", "imagenet200": "imagenet", "mini_kim": "imagenet"}
+BENCHMARKS |= {"mini_kim_digits": "cifar", "tiny_kim": "imagenet"}
+CONFIDENCE = "max_softmax_log_odds"  # orders as the largest softmax does, and does not tie at 1
+# scores of the Baseline's network that the paper counts as methods
+POST_HOC = {"odin": "odin", "openmax": "openmax", "mahalanobis": "mahalanobis"}
+NOISE = "gaussian_noise"
+ALL, WITHOUT = "all", "all but gaussian noise"  # pools of unknown detection
+
+
+def kim_evidence(
+    runs: pd.DataFrame, *, unit: str = "class", seed: int = 0, resamples: int = 1000
+) -> Evidence:
+    """The measures of Tables 5 and 6 of Kim et al. 2021, for each run, with resamples.
+
+    Misclassification detection ranks the samples of known classes, wrong predictions being the
+    errors; near and far detection tells known samples, right or wrong, from one set of unknown
+    ones; unknown detection ranks all of them, every unknown sample being an error (Sec. 3).
+
+    Args:
+        runs: from `tables.collect`; their column `recipe` names the method.
+        unit: what is drawn: "class", or "sample" for other images of the same classes.
+        seed: of the draws, which all methods of a benchmark share.
+        resamples: R.
+
+    Returns:
+        `KEYS`, in lower case: benchmark (the miniature's are what they stand for), method, task
+        (classification, misclassification_detection, near_ood_detection, far_ood_detection,
+        unknown_detection), dataset ("known", "near", a far source, "all", or "all but gaussian
+        noise"). Measures: accuracy, aurc and e_aurc (rates), auroc, fpr95; NaN where a task has
+        no such measure, or where no prediction is wrong.
+    """
+    keys, values = [], []
+    for run in runs.sort_values("run").to_dict("records"):
+        scores = tables.read(run["path"]).sort_values("sample", kind="stable")
+        for key, found in _rows(run, scores, (unit, seed, resamples)):
+            keys.append(key)
+            values.append(found)
+    none = np.full(1 + resamples, np.nan)
+    stacked = {name: np.array([each.get(name, none) for each in values]) for name in MEASURES}
+    return Evidence(pd.DataFrame(keys, columns=KEYS), stacked)
+
+
+def _rows(run: Mapping[str, Any], scores: pd.DataFrame, draws: tuple) -> Iterator[tuple]:
+    """(key, measures) of each method, task and data set of a run."""
+    benchmark = BENCHMARKS[run["protocol"]]
+    name = run["recipe"].lower()
+    methods = {name: CONFIDENCE}
+    if name == "baseline":
+        methods |= {method: rule for rule, method in POST_HOC.items() if rule in scores}
+    known = scores[scores["role"] == "known"]
+    drawn = drawn_weights(known, f"{run['protocol']} known", *draws)
+    tasks = list(_tasks(scores))
+    weights = {
+        data: drawn_weights(rows, f"{run['protocol']} {data}", *draws) for _, data, rows in tasks
+    }
+    for method, rule in methods.items():
+        key = [run["run"], benchmark, method]
+        for task, data, found in _of_known(known, rule, drawn):
+            yield [*key, task, data, str(run["seed"])], found
+        for task, data, rows in tasks:
+            found = _of_unknown(known, rows, rule, (drawn, weights[data]))
+            kept = ("aurc", "e_aurc") if task == UNKNOWN else ("auroc", "fpr95")
+            yield [*key, task, data, str(run["seed"])], {n: found[n] for n in kept}
+
+
+def _tasks(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """(task, data set, rows) of each set of unknown samples, one by one and then pooled."""
+    unknown = scores[scores["role"] == "unknown"]
+    far = unknown["group"] == "far"
+    if (~far).any():
+        yield NEAR, "near", unknown[~far]
+    for source, rows in unknown[far].groupby("source"):
+        yield FAR, source.replace("_", " "), rows
+    yield UNKNOWN, ALL, unknown
+    quiet = unknown[unknown["source"] != NOISE]
+    if 0 < len(quiet) < len(unknown):
+        yield UNKNOWN, WITHOUT, quiet
+
+
+def _of_known(known: pd.DataFrame, rule: str, weights: np.ndarray) -> Iterator[tuple]:
+    right = (known["pred"] == known["label"]).to_numpy()
+    found = metrics.bootstrap_aurc(known[rule], right, weights=weights)
+    yield "classification", "known", {"accuracy": found["accuracy"]}
+    yield WRONG, "known", {name: found[name] for name in ("aurc", "e_aurc")}
+
+
+def _of_unknown(
+    known: pd.DataFrame, unknown: pd.DataFrame, rule: str, weights: tuple
+) -> dict[str, np.ndarray]:
+    right = (known["pred"] == known["label"]).to_numpy()
+    return metrics.bootstrap_summary(known[rule], right, unknown[rule], weights=weights)
