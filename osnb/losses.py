@@ -4,7 +4,11 @@ Labels are trusted here: they are checked once, where batches are made, because 
 inside the step would wait for the device.
 """
 
+import math
+
 from torch import Tensor, bincount, distributed, stack, where
+from torch.nn.functional import one_hot
+from torch.special import digamma, gammaln
 
 from osnb.catalogue import Catalogue
 from osnb.labels import NEGATIVE
@@ -158,6 +162,33 @@ def rpl(out: Outputs, labels: Tensor, *, weight: float, smoothing: float = 0.0) 
     return where(labels == NEGATIVE, 0.0, known)
 
 
+def edl(out: Outputs, labels: Tensor, *, weight: float) -> Tensor:
+    """Evidential deep learning, Sensoy et al. 2018, equations 3 and 5, as Kim et al. 2021 run it.
+
+    Logits z are evidence for a Dirichlet distribution over the classes' probabilities. Evidence
+    for the true class is wanted, and none for the others:
+
+        alpha_c = 1 + exp(clamp(z_c, -10, 10)),   S = sum_c alpha_c
+        J(x) = ln S - ln alpha_y + weight KL(Dir(alpha~) || Dir(1)),   alpha~ is alpha, but 1 at y
+
+    Computed in float64: the divergence is what numbers of 10^5 leave of each other.
+
+    Args:
+        out: logits (N, K) are used.
+        labels: (N,) int64, a class in [0, K) or NEGATIVE, which costs nothing.
+        weight: price of the divergence, lambda, the same in all epochs; theirs is unpublished.
+
+    Returns:
+        (N,) in nats, >= 0, of the logits' dtype.
+    """
+    target = labels.clamp(min=0)
+    alpha = 1 + out.logits.double().clamp(-10, 10).exp()
+    known = alpha.sum(dim=1).log() - alpha.gather(1, target[:, None]).squeeze(1).log()
+    others = where(one_hot(target, alpha.shape[1]) > 0, 1.0, alpha)
+    price = known + weight * _from_flat(others)
+    return where(labels == NEGATIVE, 0.0, price).to(out.logits.dtype)
+
+
 def class_weights(labels: Tensor, *, classes: int) -> Tensor:
     """Weights of equation 4: w_c = N / (C N_c), so that every class weighs the same.
 
@@ -183,6 +214,13 @@ def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return -logits.log_softmax(dim=1).gather(1, labels[:, None]).squeeze(1)
 
 
+def _from_flat(alpha: Tensor) -> Tensor:
+    """(N,) KL(Dir(alpha) || Dir(1)) in nats, of alpha (N, K)."""
+    total = alpha.sum(dim=1)
+    scale = gammaln(total) - gammaln(alpha).sum(dim=1) - math.lgamma(alpha.shape[1])
+    return scale + ((alpha - 1) * (digamma(alpha) - digamma(total)[:, None])).sum(dim=1)
+
+
 def _by_weights(weight: Tensor) -> Tensor:
     """Rows by sum of weights, of the whole batch where processes share it."""
     sums = stack([weight.new_tensor(len(weight)), weight.sum()])
@@ -204,4 +242,5 @@ LOSSES = Catalogue(
     smoothed=smoothed,
     arpl=arpl,
     rpl=rpl,
+    edl=edl,
 )

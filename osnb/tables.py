@@ -136,12 +136,14 @@ def stack(runs: pd.DataFrame, *columns: str, file: str = "scores") -> pd.DataFra
     Args:
         runs: from `collect`.
         columns: parameters to repeat on every row, such as protocol, loss and seed.
-        file: "scores" (last epoch), "scores_best" or "history".
+        file: "scores" (last epoch), "scores_best", "history", or "outputs", which only runs with
+            two features have. No run at all gives no row.
     """
-    parts = []
+    first = COLUMNS if file.startswith("scores") else ()
+    parts = [pd.DataFrame(columns=[*first, "run", *columns])] if runs.empty else []
     for row in runs.to_dict("records"):
         path = Path(row["path"]).with_name(f"{file}.parquet")
-        part = pd.read_parquet(path) if file == "history" else read(path)
+        part = pd.read_parquet(path) if file in ("history", "outputs") else read(path)
         parts.append(part.assign(**{name: row[name] for name in ("run", *columns)}))
     stacked = pd.concat(parts, ignore_index=True)
     stacked.attrs = {}

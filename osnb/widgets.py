@@ -81,6 +81,52 @@ def threshold_slider(table: pd.DataFrame, *, score: str, threshold: float) -> Th
     return ThresholdSlider(table, score=score, threshold=threshold)
 
 
+class EpochSlider(ipywidgets.VBox):
+    """What `epoch_slider` returns.
+
+    Attributes:
+        slider: the SelectionSlider over the epochs; setting its value redraws.
+        picture: Image widget, `figure` as PNG.
+        figure: `plots.feature_plane` of the epoch; the one before it is dropped.
+    """
+
+    def __init__(self, outputs: pd.DataFrame, *, epoch: int) -> None:
+        self._outputs, self.picture = outputs, ipywidgets.Image(format="png")
+        self.show(epoch)
+        self.slider = ipywidgets.SelectionSlider(
+            value=epoch,
+            options=sorted({*outputs["epoch"].tolist()}),
+            description="epoch",
+            layout=ipywidgets.Layout(width="500px", max_width="100%"),
+        )
+        self.slider.observe(lambda change: self.show(change["new"]), names="value")
+        super().__init__([self.slider, self.picture])
+
+    def __repr__(self) -> str:
+        """What stands in a notebook that is read without a kernel."""
+        return "a slider, which needs a running kernel"
+
+    def show(self, epoch: int) -> None:
+        """Redraw the picture for this epoch."""
+        self.figure = plots.feature_plane(self._outputs, epochs=[epoch])
+        self.picture.value = self.figure._repr_png_()
+
+
+def epoch_slider(outputs: pd.DataFrame, *, epoch: int) -> EpochSlider:
+    """An epoch to move, and where the features of test images lie after it, to its own scale.
+
+    The static twin, for readers without a kernel, is `plots.feature_plane`.
+
+    Args:
+        outputs: one row per test image and epoch, as for the twin.
+        epoch: where the slider starts.
+
+    Raises:
+        ValueError: a column or that epoch is missing.
+    """
+    return EpochSlider(outputs, epoch=epoch)
+
+
 @contextmanager
 def live(directory: Path, *, seconds: float = 1.0) -> Iterator[None]:
     """Show `plots.training` of a run in the output of this cell, drawn again after each epoch.

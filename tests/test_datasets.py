@@ -72,6 +72,13 @@ def make_tinyimagenet(root):
     (root / "val/val_annotations.txt").write_text("".join(lines))
 
 
+def make_coarse(root):
+    """Tiny ImageNet with one image of noise so coarse that no resize evens it out."""
+    make_tinyimagenet(root)
+    pixels = noise(8, 8, 3).repeat(8, axis=0).repeat(8, axis=1)
+    Image.fromarray(pixels).save(root / "val/images" / next(iter(VAL)), "JPEG", quality=95)
+
+
 def make_parquet(root, file, column, names, splits):
     jpegs = [save(root / "one.JPEG", (32, 32), seed).read_bytes() for seed in range(3)]
     table = pd.DataFrame({"split": splits, "label": [0, 1, 0], column: names, "jpeg": jpegs})
@@ -151,7 +158,17 @@ def make_aircraft(root):
             (root / f"images_{kind}_{part}.txt").write_text(text)
 
 
+def make_classes(root, inner, *classes):
+    for number, each in enumerate(classes):
+        for name in ("b.jpg", "a.jpg"):
+            save(root / inner / each / name, seed=number)
+
+
 MAKE = {
+    "caltech256": lambda root: make_classes(root, "256_ObjectCategories", "001.ak47", "022.b-101"),
+    "food101": lambda root: make_classes(root, "food-101/images", "apple_pie", "pho"),
+    "lsun_fix": lambda root: make_classes(root, "lsun", "bridge", "tower"),
+    "tinyimagenet_fix": make_coarse,
     "aircraft": make_aircraft,
     "cars": make_cars,
     "cub": make_cub,
@@ -173,10 +190,12 @@ MAKE = {
 }
 SHAPES = {"ilsvrc": (3, 224, 224), "folder": (3, 224, 224), "tinyimagenet": (3, 64, 64)}
 SHAPES |= dict.fromkeys(("aircraft", "cars", "cub"), (3, 448, 448))
+SHAPES |= dict.fromkeys(("caltech256", "food101"), (3, 224, 224))
 SHAPES |= {"imagenet21k": (3, 224, 224), "mnist": (1, 28, 28), "fashion_mnist": (1, 28, 28)}
 
 
-TESTED = ("folder", "imagenet21k")  # all of their images are for testing
+# all of their images are for testing
+TESTED = ("folder", "imagenet21k", "caltech256", "food101", "lsun_fix")
 
 
 @pytest.fixture(autouse=True)
@@ -197,7 +216,11 @@ def made(request, tmp_path):
 
 
 def test_every_reader_of_files_has_a_fixture():
-    assert set(READERS) - set(MAKE) <= {"digits", "glyphs", "synsets"}
+    """Here, or in test_ood_readers.py and test_kim_benchmark.py."""
+    drawn = {"digits", "glyphs", "synsets", "gaussian_noise", "uniform_noise", "rademacher_noise"}
+    suites = {"textures", "places365", "lsun_crop", "lsun_resize", "isun"}
+    suites |= {"caltech256", "food101", "lsun_fix", "tinyimagenet_fix"}
+    assert set(READERS) - set(MAKE) <= drawn | suites
 
 
 def test_a_reader_gives_uint8_images_of_its_shape(made):

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from scipy import special
 
 from osnb import losses
 from osnb.labels import NEGATIVE
@@ -86,6 +87,24 @@ def slow_rpl(z, f, y):
     return 0.0 if y == NEGATIVE else slow_smoothed(z, f, y) + 0.7 * slow_slack(z, y) ** 2
 
 
+def slow_edl(z, f, y):
+    """Its divergence as a difference of two mean log densities."""
+    if y == NEGATIVE:
+        return 0.0
+    alpha = [1 + math.exp(min(max(x, -10), 10)) for x in z]
+    others = [1.0 if c == y else a for c, a in enumerate(alpha)]
+    flat = [1.0] * len(z)
+    distance = expected_log_density(others, others) - expected_log_density(others, flat)
+    return math.log(sum(alpha) / alpha[y]) + 0.7 * distance
+
+
+def expected_log_density(drawn, of):
+    """Mean of log Dir(of) over draws from Dir(drawn), by scipy's functions of one number."""
+    logs = [special.digamma(a) - special.digamma(sum(drawn)) for a in drawn]
+    whole = math.lgamma(sum(of)) - sum(map(math.lgamma, of))
+    return whole + sum((a - 1) * e for a, e in zip(of, logs, strict=True))
+
+
 SLOW = {
     "softmax": slow_softmax,
     "background": slow_background,
@@ -94,6 +113,7 @@ SLOW = {
     "smoothed": slow_smoothed,
     "arpl": slow_arpl,
     "rpl": slow_rpl,
+    "edl": slow_edl,
 }
 
 
@@ -230,7 +250,7 @@ def test_class_weights_refuse_an_empty_class():
 
 def test_a_wrong_name_or_a_missing_setting_is_named():
     with pytest.raises(
-        KeyError, match="arpl, background, entropic, objectosphere, rpl, smoothed, softmax"
+        KeyError, match="arpl, background, edl, entropic, objectosphere, rpl, smoothed, softmax"
     ):
         losses.LOSSES.bind("entropy")
     with pytest.raises(TypeError, match="'objectosphere' needs margin, scale"):

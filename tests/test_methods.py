@@ -25,6 +25,8 @@ SETTINGS = {  # one line for each method
     "osrci": {**OSRCI, "cf_steps": 50},
     "proser": {"plain_epochs": 4, "cut": 2},
     "c2ae": {"gan_epochs": 8, "gan_width": 8},
+    "crl": {},
+    "augmix": {"severity": 1.0},
 }
 FEW = {  # where it shall be short
     "osrci": {"gan_epochs": 1, "generated": 64, "cf_steps": 2},
@@ -37,8 +39,8 @@ SPARE = {"osrci", "proser"}  # with an output beside the known classes, and a li
 class Batches:
     """Shuffled batches of 32, `count` of them at most; `stop` interrupts after so many."""
 
-    def __init__(self, count=99, stop=math.inf):
-        self.images, self.labels = (column[TRAIN][: 32 * count] for column in (IMAGES, LABELS))
+    def __init__(self, count=99, stop=math.inf, rows=TRAIN):
+        self.images, self.labels = (column[rows][: 32 * count] for column in (IMAGES, LABELS))
         self.left = stop
 
     def __len__(self):
@@ -51,6 +53,10 @@ class Batches:
             if self.left < 0:
                 raise KeyboardInterrupt
             yield self.images[rows], self.labels[rows]
+
+
+OUTSIDE = Batches(rows=~TEST & (LABELS > 4) & (LABELS < 7))  # the negative digits
+SETTINGS["outlier"] = {"outside": OUTSIDE}
 
 
 def new_model(features=32, name="plain"):

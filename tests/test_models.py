@@ -14,6 +14,7 @@ from osnb.vision import torchvision
 
 SMALL, LARGE = (3, 32, 32), (3, 64, 64)
 SHAPES = {"mlp": (1, 8, 8), "conv": SMALL, "resnet9": SMALL, "vgg32": SMALL}
+SHAPES |= {"conv_dropout": SMALL, "resnet20": SMALL, "resnet18_cifar": SMALL}
 SHAPES |= {"resnet50": LARGE, "timm": LARGE}
 # Counted by hand from the layer tables; resnet50: 23,508,032 + (2048 * 5 + 5) + 5 * 7.
 COUNTS = {
@@ -26,9 +27,21 @@ COUNTS = {
     "vgg32": 9 * (3 * 64 + 64 * 64 + 64 * 128 + 5 * 128 * 128 + 128 * 5)
     + 2 * (2 * 64 + 6 * 128 + 5)
     + 5 * 7,
+    "resnet20": 9 * (3 * 16 + 6 * 16 * 16 + 16 * 32 + 5 * 32 * 32 + 32 * 5 + 5 * 5 * 5)
+    + (16 * 32 + 32 * 5)  # shortcuts
+    + 2 * (7 * 16 + 7 * 32 + 7 * 5)
+    + 5 * 7
+    + 7,
+    "resnet18_cifar": 9 * (3 * 64 + 4 * 64 * 64 + 64 * 128 + 3 * 128 * 128)
+    + 9 * (128 * 256 + 3 * 256 * 256 + 256 * 5 + 3 * 5 * 5)
+    + (64 * 128 + 128 * 256 + 256 * 5)  # shortcuts
+    + 2 * (5 * 64 + 5 * 128 + 5 * 256 + 5 * 5)
+    + 5 * 7
+    + 7,
     "resnet50": 23_508_032 + 2048 * 5 + 5 + 5 * 7,
     "timm": 11_176_512 + 512 * 5 + 5 + 5 * 7 + 7,
 }
+COUNTS["conv_dropout"] = COUNTS["conv"]  # dropout has no parameters
 
 
 def small(name, **settings):

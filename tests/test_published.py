@@ -61,10 +61,69 @@ KIM_RESULTS = {
 # paper/table: how many rows, and what each cell of a column may read.
 TABLES = {
     "kim2021/claims": (20, CLAIMS),
+    "kim2021/classes_far": (
+        722,
+        {
+            "source": "Food-101|Caltech-256|Places-365",
+            "class": r"[a-z][a-z0-9_/ -]+",
+            "role": "kept|removed",
+        },
+    ),
+    "kim2021/classes_imagenet": (
+        1000,
+        {"wnid": WNID, "role": "in-distribution|external|near (proposed|discarded)|dropped"},
+    ),
+    "kim2021/classes_tinyimagenet158": (
+        200,
+        {
+            "wnid": WNID,
+            "role": "kept|removed",
+            "matched_cifar100_name": f"[a-z_]+@{WNID}" + DASH,
+        },
+    ),
+    "kim2021/per_class": (
+        7,
+        {"benchmark": "CIFAR|ImageNet", "dataset": r"[A-Z][A-Za-z0-9 -]+"}
+        | dict.fromkeys(("train", "validation", "test"), COUNT + DASH),
+    ),
     "kim2021/readme": (13, KIM_COUNTS),  # the authors' README at eff1710, under Table 2's names
     "kim2021/table2": (13, KIM_COUNTS),
+    "kim2021/table3": (
+        100,
+        {
+            "superclass": "[a-z_0-9-]+",
+            "coarse_label": r"1?\d",
+            "class": "[a-z_]+",
+            "fine_label": r"\d\d?",
+            "split_established": "CIFAR-40|CIFAR-60" + DASH,
+            "split_proposed": "CIFAR-40|CIFAR-60",
+        },
+    ),
+    "kim2021/table4": (
+        22,
+        {
+            "variation_type": "plural|spacing|abbreviation_or_possessive",
+            "dataset": "Food-101|Caltech-256|Places-365",
+            "original": "[a-z ]+",
+            "variation": "[a-z ']+",
+        },
+    ),
     "kim2021/table5": (117, KIM_RESULTS),
     "kim2021/table6": (99, KIM_RESULTS),
+    "known_runs/vaze2022": (  # what others report; beside the paper's own tables, in no training
+        8,
+        {
+            "source": r"github\.com/[A-Za-z0-9_/]+ issue \d+ \(20\d\d-\d\d-\d\d\)|authors README",
+            "run": r"M[A-Za-z]+, [a-zA-Z].*",
+            "dataset": f"{STANDARD}|{SSB}",
+            "split_idx": "[0-4]|mean" + DASH,
+            "open_split": "Easy|Hard" + DASH,
+            "accuracy_pct": r"\d\d\.\d{1,3}",
+            "auroc_pct": r"\d\d\.\d{1,3}",
+            "oscr_pct": r"\d\d\.\d{1,3}" + DASH,
+            "note": r"[a-z].*",
+        },
+    ),
     "palechor2023/claims": (23, CLAIMS),
     "palechor2023/classes": (
         877,

@@ -152,6 +152,21 @@ def test_stacked_tables_carry_their_runs_parameters(project, scores):
     assert stacked["run"].tolist() == ["s0"] * 4 + ["s1"] * 4
 
 
+def test_outputs_of_every_epoch_are_stacked_too_and_no_run_gives_no_row(project, scores):
+    folder = project / "runs" / "12_train" / "plane"
+    finish(folder, scores, run="plane", size="m", features=2)
+    outputs = pd.DataFrame({"sample": ["a", "a"], "x": [0.0, 1.0], "epoch": [1, 2]})
+    outputs.to_parquet(folder / "outputs.parquet")
+    runs = tables.collect("12_train", "m")
+    stacked = tables.stack(runs, "features", file="outputs")
+    assert stacked["x"].tolist() == [0.0, 1.0]
+    assert stacked["features"].tolist() == [2, 2]
+    none = tables.stack(runs[runs["features"] > 2], "features", file="outputs")
+    assert none.columns.tolist() == ["run", "features"]
+    assert len(none) == 0
+    assert tables.stack(none).columns.tolist() == [*tables.COLUMNS, "run"]
+
+
 def test_published_tables_are_read_and_a_wrong_name_lists_them():
     assert len(tables.published("palechor2023", "table2")) == 18
     with pytest.raises(FileNotFoundError, match="table1, table2"):

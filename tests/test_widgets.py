@@ -99,6 +99,33 @@ def test_a_missing_column_is_named(table):
         widgets.threshold_slider(table, score="margin", threshold=0.5)
 
 
+# Epochs
+
+
+@pytest.fixture
+def outputs():
+    """Features of six test images after epochs 1, 2 and 5."""
+    rng = np.random.default_rng(0)
+    role = ["known"] * 4 + ["unknown"] * 2
+    frame = pd.DataFrame({"role": role, "class": list("aabbcc"), "x": rng.random(6)})
+    frame["y"] = rng.random(6)
+    return pd.concat([frame.assign(x=frame["x"] * epoch, epoch=epoch) for epoch in (1, 2, 5)])
+
+
+def test_moving_the_epoch_shows_its_static_twin(outputs):
+    view = widgets.epoch_slider(outputs, epoch=1)
+    assert view.slider.options == (1, 2, 5)
+    for epoch in (5, 2):
+        view.slider.value = epoch
+        assert view.picture.value == plots.feature_plane(outputs, epochs=[epoch])._repr_png_()
+    assert repr(view) == "a slider, which needs a running kernel"
+
+
+def test_an_epoch_that_is_not_there_is_named(outputs):
+    with pytest.raises(ValueError, match=r"got \[3\]"):
+        widgets.epoch_slider(outputs, epoch=3)
+
+
 # A run while it trains
 
 

@@ -162,7 +162,20 @@ def meaning_over_number(evidence: Evidence, dataset: str) -> np.ndarray:
 def _ssb(
     evidence: Evidence, dataset: str, method: str, split: str, measure: str = "auroc"
 ) -> np.ndarray:
-    return evidence(measure, benchmark="ssb", dataset=dataset, method=method, open_split=split)
+    where = _network(evidence, benchmark="ssb", dataset=dataset)
+    return evidence(measure, method=method, open_split=split, **where)
+
+
+def _network(evidence: Evidence, **where: str) -> dict[str, str]:
+    """The keys, and the network that most methods share, so that they are compared on one.
+
+    Print has one network for each data set and no such key.
+    """
+    if "model" not in evidence.keys:
+        return where
+    rows = evidence.keys[(evidence.keys[list(where)] == pd.Series(where)).all(axis=1)]
+    methods = rows.groupby("model")["method"].nunique()
+    return where | ({"model": methods.idxmax()} if len(methods) else {})
 
 
 def _over_arpl(evidence: Evidence, dataset: str, split: str, measure: str) -> np.ndarray:
@@ -180,13 +193,13 @@ def _drop(evidence: Evidence, dataset: str, method: str, measure: str = "auroc")
 
 def mls_over_arpl_cs(evidence: Evidence, unknown: str) -> np.ndarray:
     """AUROC of CIFAR100 against another data set, MLS minus ARPL+CS."""
-    other = {"benchmark": "ood", "dataset": "cifar100", "unknown": unknown}
+    other = _network(evidence, benchmark="ood", dataset="cifar100") | {"unknown": unknown}
     return evidence("auroc", method="mls", **other) - evidence("auroc", method="arpl+cs", **other)
 
 
 def mls_leads_ood(evidence: Evidence, dataset: str) -> np.ndarray:
     """mean AUROC over six data sets, MLS minus the best other method."""
-    table = {"benchmark": "ood", "dataset": dataset, "unknown": "six-sets"}
+    table = _network(evidence, benchmark="ood", dataset=dataset) | {"unknown": "six-sets"}
     others = [name for name in evidence.names("method", **table) if name != "mls"]
     found = [evidence("auroc", method=name, **table) for name in others]
     return evidence("auroc", method="mls", **table) - np.max(found, axis=0)

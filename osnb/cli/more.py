@@ -37,7 +37,8 @@ def outputs():
             keep_outputs(notebook, executed)
         print(f"{notebook.stem:30} {reason or 'outputs kept'}")
     root = repro.root()
-    found = {"artefacts": gallery.rows(root), "findings": gallery.findings(root)}
+    found = {paper: gallery.rows(root, paper) for paper in gallery.COMPARED}
+    found["findings"] = gallery.findings(root)
     gallery.update(root / "README.md", found)
 
 

@@ -12,7 +12,18 @@ import torch
 from osnb.catalogue import Catalogue
 from osnb.datasets.files import AT_HAND, WNID, by_class, names_in, need, photographs, rows
 from osnb.datasets.fine import aircraft, cars, cub, imagenet21k
+from osnb.datasets.fixed import caltech256, food101, lsun_fix, tinyimagenet_fix
 from osnb.datasets.images import BrokenImage, Images, decode, kept
+from osnb.datasets.ood import (
+    gaussian_noise,
+    isun,
+    lsun_crop,
+    lsun_resize,
+    places365,
+    rademacher_noise,
+    textures,
+    uniform_noise,
+)
 from osnb.datasets.small import digits, glyphs
 from osnb.datasets.synsets import synsets
 
@@ -244,6 +255,7 @@ def _channels_first(data: np.ndarray | torch.Tensor) -> torch.Tensor:
 
 READERS = Catalogue(
     aircraft=aircraft,
+    caltech256=caltech256,
     cars=cars,
     cifar10=partial(torchvision_set, name="CIFAR10"),
     cifar10_parquet=cifar10_parquet,
@@ -252,12 +264,23 @@ READERS = Catalogue(
     digits=digits,
     fashion_mnist=partial(torchvision_set, name="FashionMNIST"),
     folder=folder,
+    food101=food101,
+    gaussian_noise=gaussian_noise,
     glyphs=glyphs,
     ilsvrc=ilsvrc,
     imagenet21k=imagenet21k,
+    isun=isun,
+    lsun_crop=lsun_crop,
+    lsun_fix=lsun_fix,
+    lsun_resize=lsun_resize,
     mnist=partial(torchvision_set, name="MNIST"),
+    places365=places365,
+    rademacher_noise=rademacher_noise,
     svhn=partial(torchvision_set, name="SVHN"),
     synsets=synsets,
+    textures=textures,
     tinyimagenet=tinyimagenet,
+    tinyimagenet_fix=tinyimagenet_fix,
     tinyimagenet_parquet=tinyimagenet_parquet,
+    uniform_noise=uniform_noise,
 )

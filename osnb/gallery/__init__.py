@@ -28,17 +28,18 @@ SIZE_NAMES = {"mini": "miniature", "tiny": "photographs at 32 px"}
 RESULTS = "figures/13_palechor_results"
 
 
-def rows(root: Path) -> pd.DataFrame:
-    """One row per artefact of Palechor et al. 2023, from the csv files in figures/.
+def rows(root: Path, paper: str) -> pd.DataFrame:
+    """One row per artefact of a paper, from the csv files in figures/.
 
     Args:
         root: the project's folder.
+        paper: a key of `COMPARED`.
 
     Returns:
         artefact, compared (what the numbers are), paper, miniature, photographs, files.
     """
     found = artefacts(root)
-    found = found[(found["paper"] == "palechor2023") & found["run"].isin(SIZE_NAMES)]
+    found = found[(found["paper"] == paper) & found["run"].isin(SIZE_NAMES)]
     table = [_row(root, part, runs) for part, runs in found.groupby("part")]
     return pd.DataFrame(table)
 
@@ -47,7 +48,7 @@ def _row(root: Path, part: str, runs: pd.DataFrame) -> dict[str, str]:
     ours = dict(zip(runs["size"], runs["ours"], strict=True))
     return {
         "artefact": part,
-        "compared (P1 / P2 / P3)": runs["compared"].iloc[0],
+        "compared": runs["compared"].iloc[0],
         "paper": runs["theirs"].iloc[0],
         **{name: ours.get(size, "") for size, name in SIZE_NAMES.items()},
         "files": "; ".join(_links(root, run) for run in runs.itertuples()),

@@ -5,6 +5,8 @@ csv; the drawing takes that frame, so that file and figure cannot differ. Import
 changes no setting of matplotlib, and no figure belongs to pyplot, so none has to be closed.
 """
 
+from osnb.plots.benchmark import gathered, resize_sheet, roughness, task_sketch
+from osnb.plots.correlation import accuracy_auroc, correlation_points
 from osnb.plots.curves import confidence_history, oscr_by_loss, oscr_curves, oscr_points
 from osnb.plots.histograms import (
     histogram_points,
@@ -20,22 +22,46 @@ from osnb.plots.lessons import (
     negative_gradient,
     oscr,
 )
+from osnb.plots.methods import contrast_points, contrasts, method_gains, method_points
+from osnb.plots.norms import feature_norms, feature_plane
+from osnb.plots.ood import accuracy_and_near, rules_by_set
+from osnb.plots.semantic import (
+    class_likeness,
+    class_numbers,
+    class_points,
+    number_points,
+    split_gains,
+)
 from osnb.plots.splits import bin_histograms, bin_points, class_sheet, shared_levels
 from osnb.plots.style import Figure
 from osnb.plots.tree import class_tree, reduced_tree
 
 __all__ = [
     "Figure",
+    "accuracy_and_near",
+    "accuracy_auroc",
     "bin_histograms",
     "bin_points",
+    "class_likeness",
+    "class_numbers",
+    "class_points",
     "class_sheet",
     "class_tree",
     "confidence_history",
     "contact_sheet",
+    "contrast_points",
+    "contrasts",
+    "correlation_points",
     "distance_boxes",
     "distance_summary",
+    "feature_norms",
+    "feature_plane",
+    "gathered",
     "histogram_points",
+    "method_gains",
+    "method_points",
     "negative_gradient",
+    "number_points",
     "operating_counts",
     "operating_point",
     "oscr",
@@ -43,7 +69,12 @@ __all__ = [
     "oscr_curves",
     "oscr_points",
     "reduced_tree",
+    "resize_sheet",
+    "roughness",
+    "rules_by_set",
     "score_histograms",
     "shared_levels",
+    "split_gains",
+    "task_sketch",
     "training",
 ]

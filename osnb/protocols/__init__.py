@@ -1,13 +1,16 @@
 """Who is known, negative and unknown: rows of classes. `PROTOCOLS` names them all.
 
-`palechor` holds rules over the hierarchy, `vaze` the published lists of Vaze et al. 2022, `making`
-the ways in which such lists are made, `miniature` small ones on data that ships with the package.
+`palechor` and `kim` hold rules over the hierarchy, `vaze` the published lists of Vaze et al. 2022,
+`making` the ways in which such lists are made, `miniature` small ones on data that ships with the
+package. `spelling` looks a class of another data set up in the hierarchy.
 """
 
 from functools import partial
 
 from osnb.catalogue import Catalogue
+from osnb.protocols.kim import cifar40, imagenet200, mini_kim, tiny_kim
 from osnb.protocols.miniature import (
+    mini_closed,
     mini_digits,
     mini_ssb_fine,
     mini_ssb_imagenet,
@@ -74,10 +77,14 @@ __all__ = [
 
 PROTOCOLS = Catalogue(
     cifar10=partial(standard, "CIFAR10"),
+    cifar40=cifar40,
     cifar_plus_10=partial(standard, "CIFAR+10"),
     cifar_plus_50=partial(standard, "CIFAR+50"),
     closed=closed,
+    imagenet200=imagenet200,
+    mini_closed=mini_closed,
     mini_digits=mini_digits,
+    mini_kim=mini_kim,
     mini_ssb_fine=mini_ssb_fine,
     mini_ssb_imagenet=mini_ssb_imagenet,
     mini_tinyimagenet=mini_tinyimagenet,
@@ -90,5 +97,6 @@ PROTOCOLS = Catalogue(
     ssb_cub=partial(ssb, "cub"),
     ssb_imagenet=partial(ssb, "imagenet"),
     svhn=partial(standard, "SVHN"),
+    tiny_kim=tiny_kim,
     tinyimagenet=partial(standard, "TinyImageNet"),
 )

@@ -12,6 +12,7 @@ from osnb.protocols.vaze import rows_of, standard
 TINY = (6, 24)  # known and unknown classes of each split, in the place of 20 and 180
 IMAGENET = (10, 6)  # known classes; easy ones, and as many hard ones
 FINE = (10, (3, 3, 4))  # known classes; easy, medium and hard ones
+CLOSED = (20, 10)  # known classes, in the place of CIFAR100's; near ones, in that of CIFAR10's
 LETTERS = "ACEFHJKMNPRUVWXY"  # the glyphs
 
 
@@ -101,6 +102,21 @@ def mini_ssb_fine(
     near = making.similarity(attributes)
     found = making.search(near, known=FINE[0], sizes=FINE[1], draws=200, seed=0, by="mean")
     return rows_of("mini SSB fine", _drawn([*attributes.index], [*found["bin"]]), available)
+
+
+def mini_closed(*, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """Twenty of Tiny ImageNet's classes known, in the place of CIFAR100 (appendix F).
+
+    Ten others, in the place of CIFAR10, are unknown with bin and group "near": another set of
+    classes in the same style. Far ones are other data sets, see `closed`. See `standard`.
+
+    Args:
+        available: as for `standard`.
+    """
+    order = np.random.default_rng(100).permutation(len(hierarchy.TINY_IMAGENET))
+    wnids = [hierarchy.TINY_IMAGENET[i] for i in order[: sum(CLOSED)]]
+    bins = ["known"] * CLOSED[0] + ["near"] * CLOSED[1]
+    return rows_of("mini closed", _drawn(wnids, bins), available)
 
 
 def _two(split: int) -> None:

@@ -102,7 +102,7 @@ def rows_of(protocol: str, rows: pd.DataFrame, available: Iterable[str] | None) 
     return table
 
 
-def closed(*, available: Iterable[str]) -> pd.DataFrame:
+def closed(*, available: Iterable[str] | None = None) -> pd.DataFrame:
     """All classes of a data set known; what is unknown comes from other data sets (appendix F).
 
     Args:
@@ -114,9 +114,11 @@ def closed(*, available: Iterable[str]) -> pd.DataFrame:
     Raises:
         ValueError: there are fewer than two classes.
     """
-    names = sorted(set(available))
+    names = sorted(set(available or ()))
     if len(names) < 2:
-        raise ValueError(f"need at least 2 classes; got {len(names)}")
+        raise ValueError(
+            f"closed needs the ids of at least 2 classes in available; got {len(names)}"
+        )
     rows = pd.DataFrame({"wnid": names, "name": names, "role": "known", "label": range(len(names))})
     blank = dict.fromkeys(("superclass_wnid", "superclass_name", "source", "group", "bin"), "")
     table = rows.assign(**blank)[COLUMNS]

@@ -1,0 +1,237 @@
+"""Correctness ranking: its rule case by case, who is counted when, and what the ranking does."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import stats
+from test_methods import IMAGES, LABELS, TRAIN, Batches, assert_same, checkpoint, fit
+from torch.nn.functional import cross_entropy, margin_ranking_loss
+
+from osnb import augment, datasets, losses, models, train
+from osnb.methods import METHODS, common, crl
+from osnb.outputs import Outputs
+
+EPOCHS = 4
+
+
+def real(seed=0, shuffle=True):
+    """Batches of the known digits as a notebook makes them."""
+    images = datasets.READERS["digits"]()
+    rows = images.rows.assign(label=LABELS.numpy())[TRAIN.numpy()]
+    settings = {"batch_size": 64, "seed": seed, "shuffle": shuffle}
+    return datasets.batches(images, rows, transform=augment.none, **settings)
+
+
+def new_model(features=32):
+    torch.manual_seed(0)
+    return models.mlp(classes=5, features=features)
+
+
+def trained(directory, batches=None, model=None, loss=losses.softmax, **changes):
+    model = model or new_model()
+    rate = changes.pop("rate", 0.1)
+    settings = {"epochs": EPOCHS, "schedule": train.constant, "validate": lambda _: {}, "seed": 0}
+    settings |= {"optimizer": torch.optim.SGD(model.parameters(), lr=rate), "directory": directory}
+    METHODS.bind("crl", **(settings | changes))(model, loss, batches or real())
+    return model
+
+
+def counts(directory):
+    return checkpoint(directory)["correctness"]["right"]
+
+
+def slow_price(k_i, k_j, c_i, c_j):
+    """The released rule as a table of cases."""
+    t = 1
+    if c_i == c_j and k_i > k_j:
+        t = -1
+    if c_i < c_j and (k_i > k_j or k_i < k_j):
+        t = -1
+    return max(0.0, -t * (k_i - k_j) + abs(c_i - c_j))
+
+
+def test_a_price_is_the_rule_s_in_every_case():
+    for k_i, k_j, n_i, n_j in itertools.product((0.2, 0.5, 0.9), (0.2, 0.5, 0.9), *[range(4)] * 2):
+        confidence = torch.tensor([k_i, k_j], dtype=torch.float64)
+        found = crl.ranking(confidence, torch.tensor([n_i, n_j]), epochs=4)
+        wanted = [slow_price(k_i, k_j, n_i / 4, n_j / 4), slow_price(k_j, k_i, n_j / 4, n_i / 4)]
+        assert found.tolist() == pytest.approx(wanted, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "right", "wanted"),
+    [
+        ((0.9, 0.6), (0, 0), 0.3),  # right equally often: the difference
+        ((0.9, 0.6), (3, 1), 0.2),  # in order, but by less than the margin
+        ((0.9, 0.2), (3, 1), 0.0),  # in order by more than it
+        ((0.6, 0.9), (3, 1), 0.8),  # out of order
+        ((0.6, 0.6), (3, 1), 0.5),  # no order
+    ],
+)
+def test_a_price_by_hand(confidence, right, wanted):
+    found = crl.ranking(torch.tensor(confidence), torch.tensor(right), epochs=4)
+    assert found.tolist() == pytest.approx([wanted, wanted])
+
+
+def test_the_ranking_is_torchs_margin_ranking_with_the_next_of_the_batch():
+    rng = np.random.default_rng(0)
+    k, right = (
+        torch.tensor(rng.random(30), requires_grad=True),
+        torch.tensor(rng.integers(0, 5, 30)),
+    )
+    theirs, c = [], right / 7
+    for i in range(30):
+        j = (i + 1) % 30
+        t = -1.0 if c[i] < c[j] or (c[i] == c[j] and k[i] > k[j]) else 1.0
+        pair = k[i : i + 1], k[j : j + 1] + (c[i] - c[j]).abs() / t
+        theirs.append(margin_ranking_loss(*pair, torch.tensor([t])))
+    ours = crl.ranking(k, right, epochs=7)
+    torch.testing.assert_close(ours, torch.stack(theirs))
+    slopes = [torch.autograd.grad(each, k)[0] for each in (ours.sum(), sum(theirs))]
+    torch.testing.assert_close(*slopes)
+
+
+def test_a_sample_alone_costs_nothing():
+    assert crl.ranking(torch.tensor([0.7]), torch.tensor([3]), epochs=5).tolist() == [0.0]
+
+
+def run_of(model, directory, count=64, price=2.0):
+    """A `Ranked` run that has not begun."""
+    record = {"correctness": crl.Record(count)}
+    plain = (model, losses.softmax, Batches(2), torch.optim.SGD(model.parameters(), lr=0.1), None)
+    own = {"crl": price, "true": LABELS[TRAIN][:count], "companions": record}
+    return crl.Ranked(*plain, directory, "float32", EPOCHS, 1.0, **own)
+
+
+def test_a_step_is_its_formula_and_counts_after_it(tmp_path):
+    run, images, labels = run_of(new_model(), tmp_path), IMAGES[TRAIN][:64], LABELS[TRAIN][:64]
+    rows = torch.arange(64).flip(0)[:40]
+    logits = run.model(images[rows]).logits
+    confidence, correct = logits.softmax(1).amax(1), logits.argmax(1) == labels[rows]
+    plain = cross_entropy(logits, labels[rows], reduction="none")
+    for seen in (0, 1, 2):  # with the same weights, each time more have been right once more
+        right = seen * correct.long()
+        wanted = plain + 2.0 * crl.ranking(confidence, right, epochs=EPOCHS)
+        torch.testing.assert_close(run.values(images[rows], rows), wanted)
+        record = run.companions["correctness"].right
+        assert record[rows].tolist() == ((seen + 1) * correct).tolist()
+        assert record[:24].sum() == 0  # who was not in the batch
+    assert 0 < correct.sum() < 40
+
+
+def test_with_weights_that_do_not_move_each_is_counted_every_epoch(tmp_path):
+    model = trained(tmp_path, rate=0.0)
+    images = real(shuffle=False)
+    said = train.predict(model, images).logits.argmax(axis=1)
+    wanted = EPOCHS * (said == images.labels.numpy())
+    assert counts(tmp_path).tolist() == wanted.tolist()
+    assert 0 < wanted.sum() < EPOCHS * len(said)
+
+
+def test_numbered_batches_are_the_same_images_with_their_places(tmp_path):
+    batches = real()
+    before = batches.labels.clone()
+    numbered = crl.numbered(batches)
+    assert len(numbered) == len(batches)
+    for (images, labels), (same, rows) in zip(batches(3), numbered(3), strict=True):
+        assert torch.equal(images, same)
+        assert torch.equal(labels, before[rows])
+    assert torch.equal(batches.labels, before)
+
+
+def test_without_its_price_it_is_plain_training(tmp_path):
+    model = trained(tmp_path / "crl", crl=0.0)
+    optimizer = torch.optim.SGD((plain := new_model()).parameters(), lr=0.1)
+    settings = {"epochs": EPOCHS, "schedule": train.constant, "validate": lambda _: {}, "seed": 0}
+    (tmp_path / "plain").mkdir()
+    train.fit(
+        *(plain, losses.softmax, real()),
+        optimizer=optimizer,
+        directory=tmp_path / "plain",
+        **settings,
+    )
+    assert_same(dict(model.state_dict()), dict(plain.state_dict()))
+
+
+def order_of(directory, **changes):
+    """Rank correlation of confidence with how often a training sample was right."""
+    model = trained(directory, epochs=20, **changes)
+    out = train.predict(model, real(shuffle=False))
+    confidence = torch.from_numpy(out.logits).softmax(1).amax(1)
+    return stats.spearmanr(confidence, counts(directory)).statistic, confidence.std().item()
+
+
+def test_with_the_ranking_confidence_follows_correctness(tmp_path):
+    (without, _), (ranked, _) = (order_of(tmp_path / f"{p}", crl=p) for p in (0.0, 3.0))
+    assert ranked > 0.7 > 0.6 > without
+
+
+def test_a_ranking_that_hears_nothing_of_correctness_makes_all_equally_confident(
+    tmp_path, monkeypatch
+):
+    rule = crl.ranking
+    with monkeypatch.context() as patch:
+        patch.setattr(crl, "ranking", lambda k, r, epochs: rule(k, 0 * r, epochs=epochs))
+        order, spread = order_of(tmp_path / "deaf", crl=3.0)
+    assert order < 0.5
+    assert spread < 0.6 * order_of(tmp_path / "whole", crl=3.0)[1]
+
+
+class Stopping:
+    """Cross-entropy that an interrupt meets in the step after so many."""
+
+    def __init__(self, steps):
+        self.left = steps
+
+    def __call__(self, out: Outputs, labels):
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return losses.softmax(out, labels)
+
+
+def killed_and_resumed(directory, steps):
+    with pytest.raises(KeyboardInterrupt):
+        trained(directory, loss=Stopping(steps), every=0.0)
+    assert len(checkpoint(directory)["history"]) < EPOCHS
+    return trained(directory, every=0.0)
+
+
+@pytest.mark.parametrize("steps", [1, 9, 12, 20])  # an epoch has 8
+def test_a_run_that_is_killed_and_resumed_ends_with_the_same_bytes(steps, tmp_path):
+    assert len(real()) == 8
+    whole = trained(tmp_path / "whole", every=0.0)
+    resumed = killed_and_resumed(tmp_path / "broken", steps)
+    assert_same(dict(whole.state_dict()), dict(resumed.state_dict()))
+    assert_same(*(checkpoint(tmp_path / folder) for folder in ("whole", "broken")))
+    assert counts(tmp_path / "broken").max() == EPOCHS
+    history = [pd.read_parquet(tmp_path / each / "history.parquet") for each in ("whole", "broken")]
+    pd.testing.assert_frame_equal(*history)
+
+
+def test_a_run_that_forgets_who_was_right_ends_otherwise(tmp_path, monkeypatch):
+    whole = trained(tmp_path / "whole", every=0.0)
+    monkeypatch.setattr(common.Companions, "parts", crl.Companions.__mro__[1].parts)
+    resumed = killed_and_resumed(tmp_path / "broken", 12)
+    assert not torch.equal(whole.head.weight, resumed.head.weight)
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [(None, "got none"), (torch.tensor([0, -1, 2]), "got -1")],
+    ids=["none", "a negative's"],
+)
+def test_batches_whose_samples_have_no_class_are_refused(labels, said, tmp_path):
+    batches = common.Passes(Batches(1), 2) if labels is None else Batches(1)
+    if labels is not None:
+        batches.labels = labels
+    with pytest.raises(ValueError, match=f"need batches with `labels` >= 0.*{said}"):
+        trained(tmp_path, batches)
+
+
+def test_several_devices_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="got devices=2"):
+        fit("crl", new_model(), tmp_path, Batches(1), devices=2)

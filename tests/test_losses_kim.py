@@ -1,0 +1,109 @@
+"""Evidential deep learning beside integrals, torch's Dirichlet distributions, and its laws."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import integrate, stats
+from torch.distributions import Dirichlet, kl_divergence
+
+from osnb import losses
+from osnb.labels import NEGATIVE
+from osnb.outputs import Outputs
+
+
+def edl(logits, labels, weight=0.7):
+    return losses.edl(Outputs(torch.as_tensor(logits), ()), torch.tensor(labels), weight=weight)
+
+
+def drawn(classes, count=20, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(classes)
+    logits = 4 * torch.randn(count, classes, generator=generator, dtype=dtype)
+    return logits, [i % classes for i in range(count)]
+
+
+@pytest.mark.parametrize(("z", "y"), [((0.3, -1.0), 0), ((0.3, -1.0), 1), ((2.0, 2.5), 0)])
+def test_of_two_classes_it_is_two_integrals_over_a_probability(z, y):
+    alpha = 1 + np.exp(z)
+    evidence = stats.beta(alpha[y], alpha[1 - y])  # density of the true class's probability
+    likelihood, _ = integrate.quad(lambda p: p * evidence.pdf(p), 0, 1)
+    left = stats.beta(1, alpha[1 - y])
+    divergence, _ = integrate.quad(lambda p: left.pdf(p) * left.logpdf(p), 0, 1)
+    found = edl([z], [y]).item()
+    assert found == pytest.approx(-math.log(likelihood) + 0.7 * divergence, rel=1e-6)
+
+
+@pytest.mark.parametrize("classes", [2, 5, 40])
+def test_the_divergence_is_torchs_of_two_dirichlet_distributions(classes):
+    logits, labels = drawn(classes)
+    alpha = 1 + logits.clamp(-10, 10).exp()
+    alpha[range(len(labels)), labels] = 1
+    theirs = kl_divergence(Dirichlet(alpha), Dirichlet(torch.ones_like(alpha)))
+    ours = edl(logits, labels, weight=1.0) - edl(logits, labels, weight=0.0)
+    torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_without_the_divergence_it_is_the_log_of_the_expected_probability():
+    logits, labels = drawn(5)
+    share = (1 + logits.clamp(-10, 10).exp()).numpy()
+    share = share / share.sum(axis=1, keepdims=True)
+    wanted = -np.log(share[range(len(labels)), labels])
+    np.testing.assert_allclose(edl(logits, labels, weight=0.0), wanted, rtol=1e-12)
+
+
+def test_the_divergence_does_not_ask_about_evidence_for_the_true_class():
+    logits, labels = torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64), [1]
+    moved = logits + torch.tensor([[0.0, 5.0, 0.0]])
+    prices = [edl(z, labels, weight=1.0) - edl(z, labels, weight=0.0) for z in (logits, moved)]
+    torch.testing.assert_close(*prices)
+    assert edl(moved, labels) < edl(logits, labels)
+
+
+def test_evidence_for_another_class_costs_and_more_so_with_the_divergence():
+    logits = torch.tensor([[1.0, 0.0, 0.5]], dtype=torch.float64, requires_grad=True)
+    slopes = []
+    for weight in (0.0, 1.0):
+        (slope,) = torch.autograd.grad(edl(logits, [0], weight=weight).sum(), logits)
+        slopes.append(slope[0])
+    assert slopes[0][0] < 0 < slopes[0][1]
+    assert (slopes[1][1:] > slopes[0][1:]).all()
+
+
+def test_logits_count_up_to_ten_either_way():
+    inside = edl([[10.0, -10.0, 0.0]], [1])
+    logits = torch.tensor([[99.0, -99.0, 0.0]], requires_grad=True)
+    beyond = edl(logits, [1])
+    assert beyond.item() == inside.item()
+    beyond.sum().backward()
+    assert logits.grad[0, :2].tolist() == [0.0, 0.0]
+
+
+def test_float32_logits_lose_nothing_where_float32_alone_would():
+    """Forty classes of evidence e^10: the logs of gamma functions are near 10^7."""
+    logits = torch.full((1, 40), 9.9)
+    exact = edl(logits.double(), [0], weight=1.0).item()
+    found = edl(logits, [0], weight=1.0)
+    assert found.dtype == torch.float32
+    assert found.item() == pytest.approx(exact, rel=1e-6)
+    alpha = 1 + logits.exp()
+    alpha[0, 0] = 1
+    naive = torch.lgamma(alpha.sum()) - torch.lgamma(alpha).sum() - math.lgamma(40)
+    naive += ((alpha - 1) * (torch.digamma(alpha) - torch.digamma(alpha.sum()))).sum()
+    naive = naive.item() + edl(logits, [0], weight=0.0).item()
+    assert abs(naive - exact) > 1e-3 * exact
+
+
+def test_a_negative_costs_nothing_and_the_inputs_are_left_as_they_were():
+    logits, _ = drawn(3)
+    before, labels = logits.clone(), torch.tensor([NEGATIVE, 1] * 10)
+    found = losses.edl(Outputs(logits, ()), labels, weight=0.5)
+    assert (found[::2] == 0).all()
+    assert (found[1::2] > 0).all()
+    assert torch.equal(logits, before)
+    assert labels[0] == NEGATIVE
+
+
+def test_its_price_is_asked_for():
+    with pytest.raises(TypeError, match="'edl' needs weight"):
+        losses.LOSSES.bind("edl")

@@ -1,0 +1,146 @@
+"""Accuracy against AUROC: what is drawn is what is in the table, and rho is scipy's."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from test_plots import svg, visible_texts
+
+from osnb import metrics, plots
+
+GROUP = ["panel", "series", "mark"]
+
+
+def rows(panel="splits", n=6):
+    """A row per point, whose index is its position in `values`."""
+    marks = ["MNIST", "TinyImageNet"]
+    methods = ["MSP", "ARPL", "ARPL + CS"]
+    names = list(itertools.product(methods, marks))[:n]
+    return pd.DataFrame([(panel, *each) for each in names], columns=GROUP)
+
+
+def values(n=6, resamples=40, seed=0):
+    rng = np.random.default_rng(seed)
+    accuracy = rng.uniform(0.5, 1, (n, 1 + resamples)).round(2)
+    noise = rng.normal(0, 0.1, accuracy.shape)
+    return {"accuracy": accuracy, "auroc": np.clip(accuracy - 0.1 + noise, 0, 1)}
+
+
+def drawn(hollow=False, empty=None):
+    table = pd.concat([rows(), rows("means", 5)])
+    points, found = plots.correlation_points(table, values(), group=GROUP)
+    points = points.assign(hollow=points["mark"] == "MNIST") if hollow else points
+    return points, plots.accuracy_auroc(points, found, empty=empty or {}, about="bars: 95 %")
+
+
+def test_rho_is_scipys_and_its_interval_that_of_the_resamples():
+    both = values()
+    _, found = plots.correlation_points(rows(), both, group=GROUP)
+    pairs = list(zip(both["accuracy"].T, both["auroc"].T, strict=True))
+    each = np.array([stats.pearsonr(*pair).statistic for pair in pairs])
+    assert found.loc[0, "rho"] == pytest.approx(each[0], abs=1e-12)
+    assert found.loc[0, "spearman"] == pytest.approx(stats.spearmanr(*pairs[0]).statistic)
+    assert found.loc[0, ["low", "high"]].tolist() == pytest.approx(metrics.interval(each)[1:])
+
+
+def test_a_point_is_the_mean_of_its_rows():
+    table, both = rows().assign(panel="means", mark="all"), values()
+    points, found = plots.correlation_points(table, both, group=GROUP)
+    assert points["rows"].tolist() == [2, 2, 2]
+    assert found["points"].tolist() == [3]
+    for i, name in itertools.product(range(3), ("accuracy", "auroc")):
+        mean = both[name][2 * i : 2 * i + 2].mean(axis=0)
+        ends = points.loc[i, [name, f"{name}_low", f"{name}_high"]].tolist()
+        assert ends == pytest.approx(list(metrics.interval(mean)))
+
+
+def test_a_row_may_stand_in_several_panels_whatever_its_place_in_the_frame():
+    table = pd.concat([rows(), rows("means").iloc[::-1]])
+    _, found = plots.correlation_points(table, values(), group=GROUP)
+    assert found.loc[0, "rho"] == pytest.approx(found.loc[1, "rho"])
+
+
+@pytest.mark.parametrize(("n", "accuracy"), [(2, None), (6, 0.9)])
+def test_two_points_and_points_of_one_accuracy_have_no_rho(n, accuracy):
+    both = values()
+    both = both | ({"accuracy": np.full((6, 41), accuracy)} if accuracy else {})
+    _, found = plots.correlation_points(rows(n=n), both, group=GROUP)
+    assert found[["rho", "low", "high"]].isna().all(axis=None)
+
+
+def test_printed_numbers_have_no_interval_and_no_rows_no_points():
+    points, found = plots.correlation_points(rows(), values(resamples=0), group=GROUP)
+    assert found["low"].isna().all()
+    assert points["auroc_low"].isna().all()
+    assert found["rho"].notna().all()
+    points, found = plots.correlation_points(rows()[:0], values(), group=GROUP)
+    assert points.empty
+    assert found.empty
+    figure = plots.accuracy_auroc(points, found, empty={"ResNets": "not run"}, about="")
+    assert "not run" in [text for text, _ in visible_texts(figure)]
+
+
+def test_every_point_is_drawn_once_where_it_lies():
+    points, figure = drawn()
+    for panel, ax in zip(("splits", "means"), figure.axes, strict=True):
+        at = [
+            tuple(map(float, line.get_xydata()[0]))
+            for line in ax.lines
+            if len(line.get_xdata()) == 1
+        ]
+        here = points[points["panel"] == panel]
+        assert sorted(at) == sorted(zip(here["accuracy"], here["auroc"], strict=True))
+
+
+def test_titles_say_how_many_points_and_rho():
+    points, figure = drawn()
+    title = figure.axes[1].get_title()
+    part = points[points["panel"] == "means"]
+    assert "means\n$n$ = 5" in title
+    assert f"{part['accuracy'].corr(part['auroc']):.2f}" in title
+
+
+@pytest.mark.parametrize("settings", [{}, {"hollow": True}, {"empty": {"b": "not run"}}])
+def test_no_text_is_clipped_or_lies_on_another_and_the_legend_names_all(settings):
+    points, figure = drawn(**settings)
+    width, height = figure.bbox.size
+    texts = visible_texts(figure)
+    for text, box in texts:
+        assert 0 <= box.x0 <= box.x1 <= width, text
+        assert 0 <= box.y0 <= box.y1 <= height, text
+    for (one, a), (two, b) in itertools.combinations(texts, 2):
+        assert not a.padded(-0.5).overlaps(b.padded(-0.5)), (one, two)
+    said = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert said == {*points["series"], *points["mark"]}
+    assert figure.get_figwidth() <= 10
+    assert all(ax.get_xlabel() and ax.get_ylabel() for ax in figure.axes)
+
+
+def test_hollow_markers_are_not_filled():
+    points, figure = drawn(hollow=True)
+    faces = [line.get_markerfacecolor() for line in figure.axes[0].lines]
+    assert faces.count("white") == points.query("panel == 'splits'")["hollow"].sum()
+
+
+def test_two_drawings_give_the_same_bytes_and_frames_are_left_as_they_were():
+    table = rows()
+    points, found = plots.correlation_points(table, values(), group=GROUP)
+    before = [frame.copy() for frame in (table, points, found)]
+    one, two = (plots.accuracy_auroc(points, found, empty={}, about="") for _ in range(2))
+    assert svg(one) == svg(two)
+    for frame, copy in zip((table, points, found), before, strict=True):
+        pd.testing.assert_frame_equal(frame, copy)
+
+
+def test_what_is_missing_is_named():
+    with pytest.raises(ValueError, match=r"missing.*mark"):
+        plots.correlation_points(rows().drop(columns="mark"), values(), group=GROUP)
+    with pytest.raises(ValueError, match=r"missing.*auroc"):
+        plots.correlation_points(rows(), {"accuracy": values()["accuracy"]}, group=GROUP)
+    points, found = plots.correlation_points(rows(), values(), group=GROUP)
+    with pytest.raises(ValueError, match="columns panel, series, mark"):
+        plots.accuracy_auroc(points.drop(columns="series"), found, empty={}, about="")
+    with pytest.raises(ValueError, match="at least one row"):
+        plots.accuracy_auroc(points, found[:0], empty={}, about="")

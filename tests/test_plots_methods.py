@@ -1,0 +1,142 @@
+"""Figures and tables of methods beside each other: what is drawn is what is in the table."""
+
+import itertools
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from test_plots import svg, visible_texts
+
+from osnb import plots
+
+FINDINGS = [("MLS above MSP", "mls", "msp", "above"), ("near ARPL", "mls", "arpl", "within")]
+ROWS = [
+    ("mnist", "0", "msp", "baseline"),
+    ("mnist", "1", "msp", "baseline"),
+    ("mnist", "0", "mls", "strong"),
+    ("mnist", "1", "mls", "strong"),
+    ("mnist", "0", "arpl", "baseline"),
+    ("svhn", "0", "msp", "baseline"),
+]
+
+
+def evidence(seed=0, resamples=200):
+    """Keys and values of six runs, as an Evidence has them."""
+    keys = pd.DataFrame(ROWS, columns=["dataset", "split", "method", "recipe"])
+    keys = keys.assign(run=[f"run{i}" for i in range(len(ROWS))], model="conv 16")
+    rng = np.random.default_rng(seed)
+    auroc = np.linspace(0.6, 0.9, len(ROWS))[:, None] + rng.normal(0, 0.02, (6, 1 + resamples))
+    return keys, {"auroc": auroc, "accuracy": np.clip(auroc + 0.1, 0, 1)}
+
+
+def gains():
+    points = plots.method_points(*evidence()).assign(kind=lambda x: x["recipe"])
+    cited = {"dataset": "mnist", "method": "MSP, cited", "kind": "cited", "auroc": 0.98}
+    return pd.concat([pd.DataFrame([cited]), points], ignore_index=True)
+
+
+FIGURES = {
+    "gains": lambda: plots.method_gains(gains()),
+    "contrasts": lambda: plots.contrasts(plots.contrast_points(*evidence(), FINDINGS)),
+    "one data set": lambda: plots.method_gains(gains().query("dataset == 'mnist'")),
+    "four data sets": lambda: plots.method_gains(
+        pd.concat(gains().query("dataset == 'mnist'").assign(dataset=n) for n in "abcd")
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=FIGURES)
+def figure(request):
+    drawn = FIGURES[request.param]()
+    drawn.name = request.param
+    return drawn
+
+
+def test_no_text_is_clipped_and_none_lies_on_another(figure):
+    width, height = figure.bbox.size
+    texts = visible_texts(figure)
+    for text, box in texts:
+        assert 0 <= box.x0 <= box.x1 <= width, text
+        assert 0 <= box.y0 <= box.y1 <= height, text
+    for (one, a), (two, b) in itertools.combinations(texts, 2):
+        assert not a.padded(-0.5).overlaps(b.padded(-0.5)), (one, two)
+
+
+def test_two_drawings_give_the_same_bytes_whatever_the_readers_settings(figure):
+    with mpl.rc_context({"font.size": 20, "axes.grid": False, "svg.hashsalt": None}):
+        assert svg(FIGURES[figure.name]()) == svg(figure)
+
+
+def test_a_method_is_the_mean_of_its_splits_with_their_spread():
+    keys, values = evidence()
+    row = plots.method_points(keys, values).iloc[0]
+    mean = values["auroc"][:2].mean(axis=0)
+    assert row["splits"] == "0, 1"
+    assert row["auroc"] == pytest.approx(mean[0])
+    assert row["accuracy"] == pytest.approx(values["accuracy"][:2, 0].mean())
+    assert (row["low"], row["high"]) == pytest.approx(tuple(np.percentile(mean[1:], [2.5, 97.5])))
+    assert row["sd_splits"] == pytest.approx(abs(np.subtract(*values["auroc"][:2, 0])) / 2**0.5)
+
+
+def test_seeds_of_a_split_count_as_one_split():
+    keys, values = evidence()
+    keys["split"] = "0"
+    row = plots.method_points(keys, values).iloc[0]
+    assert row["splits"] == "0"
+    assert np.isnan(row["sd_splits"])
+    assert row["auroc"] == pytest.approx(values["auroc"][:2, 0].mean())
+
+
+def test_a_finding_is_taken_on_the_splits_that_both_methods_have():
+    keys, values = evidence()
+    above, none, within, _ = plots.contrast_points(keys, values, FINDINGS).to_dict("records")
+    auroc = values["auroc"][:, 0]
+    assert above["number"] == pytest.approx(auroc[2:4].mean() - auroc[:2].mean())
+    assert (above["splits"], above["answer"]) == ("0, 1", "holds")
+    spread = abs(auroc[2] - auroc[3]) / 2**0.5
+    assert within["splits"] == "0"
+    assert within["number"] == pytest.approx(spread - abs(auroc[2] - auroc[4]))
+    assert none["answer"] == "not run"
+    assert np.isnan(none["number"])
+
+
+def test_the_other_way_round_a_finding_does_not_hold_and_one_split_has_no_spread():
+    keys, values = evidence()
+    other = [("MSP above MLS", "msp", "mls", "above"), ("near", "arpl", "mls", "within")]
+    found = plots.contrast_points(keys, values, other)
+    assert found.query("dataset == 'mnist'")["answer"].tolist() == [
+        "does not hold",
+        "cannot be told",
+    ]
+
+
+def test_every_number_of_the_table_is_drawn_at_its_method():
+    points = gains()
+    mnist, svhn = plots.method_gains(points).axes
+    for ax, name in ((mnist, "mnist"), (svhn, "svhn")):
+        labels = [label.get_text() for label in mnist.get_yticklabels()]
+        marks = [line for line in ax.lines if line.get_marker() not in ("None", None)]
+        drawn = {
+            (labels[int(y)], round(x, 9)) for m in marks for x, y in zip(*m.get_data(), strict=True)
+        }
+        part = points[points["dataset"] == name]
+        assert drawn == set(zip(part["method"], part["auroc"].round(9), strict=True))
+
+
+def test_inputs_are_left_as_they_were_and_bad_ones_refused_with_the_reason():
+    keys, values = evidence()
+    plots.method_points(keys, values)
+    plots.contrast_points(keys, values, FINDINGS)
+    pd.testing.assert_frame_equal(keys, evidence()[0])
+    np.testing.assert_array_equal(values["auroc"], evidence()[1]["auroc"])
+    with pytest.raises(ValueError, match="columns run, dataset, split, method"):
+        plots.method_points(keys.drop(columns="split"), values)
+    with pytest.raises(ValueError, match=r"need auroc and accuracy of \(6, 1 \+ R\)"):
+        plots.method_points(keys, {"auroc": values["auroc"]})
+    with pytest.raises(ValueError, match="kind above or within"):
+        plots.contrast_points(keys, values, [("x", "mls", "msp", "below")])
+    with pytest.raises(ValueError, match="columns finding, dataset, number"):
+        plots.contrasts(keys)
+    with pytest.raises(ValueError, match="columns dataset, method, kind"):
+        plots.method_gains(keys)

@@ -1,0 +1,157 @@
+"""Figures of appendix B: what is drawn is what the tables say, and a gap says that it is one."""
+
+import itertools
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from test_plots import svg, visible_texts
+
+from osnb import plots
+
+
+def history(features=64, decay=0.0, epochs=12):
+    """One run as from `tables.stack(..., file="history")`, with numbers of its own."""
+    rng, at = np.random.default_rng(features), np.arange(1, epochs + 1)
+    frame = pd.DataFrame({"epoch": at, "features": features, "weight_decay": decay})
+    frame["norm_unknown"] = at / (1 + decay)
+    frame["norm_known"] = frame["norm_unknown"] * np.linspace(1, 1.5, epochs)
+    frame["norm_of_classes"] = np.sqrt(at)
+    for rule in ("max_logit", "max_softmax", "feature_norm"):
+        frame[f"auroc_{rule}"] = rng.random(epochs)
+    return frame
+
+
+WHOLE = pd.concat([history(2), history(), history(decay=0.5), history(decay=2.0)])
+
+
+def outputs(epochs=(1, 2), classes=("a class", "another of a very long name", "third")):
+    """Test images in the plane, further out at every epoch."""
+    rng = np.random.default_rng(0)
+    names = np.repeat([*classes, "whatever"], 5)
+    base = pd.DataFrame(rng.random((len(names), 2)), columns=["x", "y"])
+    base = base.assign(role=np.where(names == "whatever", "unknown", "known"))
+    base["class"] = names
+    return pd.concat([base.assign(x=e * base["x"], y=e * base["y"], epoch=e) for e in epochs])
+
+
+FIGURES = {
+    "norms": lambda: plots.feature_norms(WHOLE),
+    "without a plane": lambda: plots.feature_norms(history()),
+    "nothing": lambda: plots.feature_norms(pd.DataFrame()),
+    "plane": lambda: plots.feature_plane(outputs(), epochs=[1, 2]),
+    "four planes": lambda: plots.feature_plane(outputs((1, 2, 5, 9)), epochs=[1, 2, 5, 9]),
+    "one plane": lambda: plots.feature_plane(outputs(), epochs=[2]),
+    "no plane": lambda: plots.feature_plane(pd.DataFrame(), epochs=[1]),
+}
+
+
+@pytest.fixture(scope="module", params=FIGURES)
+def figure(request):
+    drawn = FIGURES[request.param]()
+    drawn.name = request.param
+    return drawn
+
+
+def test_no_text_is_clipped_and_none_lies_on_another(figure):
+    width, height = figure.bbox.size
+    texts = visible_texts(figure)
+    for text, box in texts:
+        assert 0 <= box.x0 <= box.x1 <= width, text
+        assert 0 <= box.y0 <= box.y1 <= height, text
+    for (one, a), (two, b) in itertools.combinations(texts, 2):
+        assert not a.padded(-0.5).overlaps(b.padded(-0.5)), (one, two)
+
+
+def test_a_figure_fits_a_page_and_its_axes_are_labelled(figure):
+    assert figure.get_figwidth() <= 10
+    assert len(figure._repr_png_()) < 200_000
+    for ax in figure.axes:
+        assert ax.get_xlabel()
+        assert ax.get_ylabel() or not ax.get_subplotspec().is_first_col()
+
+
+def test_two_drawings_give_the_same_bytes_whatever_the_readers_settings(figure):
+    with mpl.rc_context({"font.size": 20, "axes.grid": False, "svg.hashsalt": None}):
+        assert svg(FIGURES[figure.name]()) == svg(figure)
+
+
+# Numbers
+
+
+def drawn(ax):
+    """{label: heights} of the lines of a panel that have a label."""
+    lines = [line for line in ax.lines if not line.get_label().startswith("_")]
+    return {line.get_label(): line.get_ydata().tolist() for line in lines}
+
+
+def test_ten_panels_from_a_to_j_draw_the_columns_of_their_network():
+    figure = plots.feature_norms(WHOLE)
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert [title[0] for title in titles] == list("abcdefghij")
+    assert [title[-6:] for title in titles[:6:3]] == [" D = 2", "D = 64"]
+    for features, first in ((2, 0), (64, 3)):
+        norms, head, rules = map(drawn, figure.axes[first : first + 3])
+        one = history(features)
+        assert norms == {role: one[f"norm_{role}"].tolist() for role in ("known", "unknown")}
+        assert head == {"head's rows": one["norm_of_classes"].tolist()}
+        names = {"MLS": "max_logit", "MSP": "max_softmax", "norm alone": "feature_norm"}
+        assert rules == {name: one[f"auroc_{rule}"].tolist() for name, rule in names.items()}
+
+
+def test_the_last_row_compares_weight_decays_of_the_networks_that_are_no_plane():
+    axes = plots.feature_norms(WHOLE).axes[6:]
+    for ax in axes:
+        assert list(drawn(ax)) == ["weight decay 0", "weight decay 0.5", "weight decay 2"]
+    assert drawn(axes[0])["weight decay 2"] == history(decay=2.0)["norm_known"].tolist()
+    assert drawn(axes[1])["weight decay 0.5"] == pytest.approx(np.linspace(1, 1.5, 12))
+
+
+def test_seeds_of_one_kind_are_one_line_their_mean_in_a_band():
+    longer = history().assign(norm_known=lambda h: 3 * h["norm_known"])
+    ax = plots.feature_norms(pd.concat([history(), longer])).axes[3]
+    assert drawn(ax)["known"] == pytest.approx((2 * history()["norm_known"]).tolist())
+    assert len(ax.collections) == 1
+
+
+def test_panels_without_a_run_say_so():
+    figure = plots.feature_norms(history())
+    said = [[text.get_text() for text in ax.texts] for ax in figure.axes]
+    assert said == [["not run"]] * 3 + [[]] * 7
+
+
+def test_every_image_is_drawn_once_at_its_place_and_arcs_have_the_mean_norms():
+    table = outputs()
+    for ax, epoch in zip(plots.feature_plane(table, epochs=[1, 2]).axes, (1, 2), strict=True):
+        part = table[table["epoch"] == epoch]
+        *marks, known, unknown = ax.lines
+        places = np.concatenate([line.get_xydata() for line in marks])
+        assert sorted(map(tuple, places)) == sorted(zip(part["x"], part["y"], strict=True))
+        for line, role in ((known, "known"), (unknown, "unknown")):
+            side = part[part["role"] == role]
+            radius = np.hypot(side["x"], side["y"]).mean()
+            assert np.hypot(*line.get_xydata().T) == pytest.approx(np.full(200, radius))
+
+
+def test_all_epochs_are_drawn_to_one_scale_that_holds_the_last():
+    first, second = plots.feature_plane(outputs(), epochs=[1, 2]).axes
+    assert first.get_xlim() == second.get_xlim()
+    assert second.get_ylim()[1] >= outputs()["y"].max()
+
+
+def test_inputs_are_left_as_they_were():
+    whole, table = WHOLE.copy(), outputs()
+    plots.feature_norms(whole)
+    plots.feature_plane(table, epochs=[2])
+    pd.testing.assert_frame_equal(whole, WHOLE)
+    pd.testing.assert_frame_equal(table, outputs())
+
+
+def test_bad_input_is_refused_with_the_reason():
+    with pytest.raises(ValueError, match="norm_of_classes"):
+        plots.feature_norms(WHOLE.drop(columns="norm_of_classes"))
+    with pytest.raises(ValueError, match="columns epoch, role, class, x, y"):
+        plots.feature_plane(outputs().drop(columns="class"), epochs=[1])
+    with pytest.raises(ValueError, match=r"got \[7\]"):
+        plots.feature_plane(outputs(), epochs=[1, 7])

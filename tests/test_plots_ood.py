@@ -1,0 +1,118 @@
+"""Figures of appendix F: what is drawn is what is in the table, and nothing is clipped."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_plots import svg, visible_texts
+
+from osnb import plots
+
+SETS = {"other synsets": True, "digits": False, "Gaussian noise": False}
+RULES = ("MSP", "MLS", "a rule with a long name")
+TABLE = pd.DataFrame(
+    [
+        (rule, name, near, value)
+        for (rule, (name, near)), value in zip(
+            itertools.product(RULES, SETS.items()), np.linspace(0.01, 0.99, 9), strict=True
+        )
+    ],
+    columns=["rule", "unknown", "near", "auroc"],
+)
+ENDED = TABLE.assign(low=TABLE["auroc"] - 0.01, high=TABLE["auroc"] + 0.01)
+POINTS = pd.DataFrame({"network": ["conv 16", "resnet9 8", "ARPL+CS"]})
+POINTS["accuracy"], POINTS["auroc"] = [0.9, 0.9, 0.97], [0.8, 0.85, 0.83]
+POINTS = POINTS.assign(
+    **{f"{n}_low": POINTS[n] - 0.02 for n in ("accuracy", "auroc")},
+    **{f"{n}_high": POINTS[n] + 0.02 for n in ("accuracy", "auroc")},
+)
+FIGURES = {
+    "rules": lambda: plots.rules_by_set(TABLE),
+    "rules_with_ends": lambda: plots.rules_by_set(ENDED),
+    "figure_8": lambda: plots.accuracy_and_near(POINTS, correlation="rho 0.10 over 3 networks"),
+}
+
+
+def figure_8(points):
+    return plots.accuracy_and_near(points, correlation="-")
+
+
+@pytest.fixture(scope="module", params=FIGURES)
+def figure(request):
+    drawn = FIGURES[request.param]()
+    drawn.name = request.param
+    return drawn
+
+
+def test_no_text_is_clipped_and_none_lies_on_another(figure):
+    width, height = figure.bbox.size
+    texts = visible_texts(figure)
+    for text, box in texts:
+        assert 0 <= box.x0 <= box.x1 <= width, text
+        assert 0 <= box.y0 <= box.y1 <= height, text
+    for (one, a), (two, b) in itertools.combinations(texts, 2):
+        assert not a.padded(-0.5).overlaps(b.padded(-0.5)), (one, two)
+
+
+def test_two_drawings_give_the_same_bytes(figure):
+    assert svg(FIGURES[figure.name]()) == svg(figure)
+
+
+def lines(figure):
+    """The drawn markers, by label."""
+    return {line.get_label(): line for line in figure.axes[0].lines if line.get_marker() != "None"}
+
+
+def test_every_rule_stands_in_its_row_with_its_value_and_the_best_one_above():
+    figure = plots.rules_by_set(TABLE)
+    rows = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert rows == list(RULES[::-1])  # the values grow from rule to rule
+    drawn = lines(figure)
+    for name, near in SETS.items():
+        line = drawn[f"{name} ({'near' if near else 'far'})"]
+        found = {rows[round(y)]: x for x, y in line.get_xydata()}
+        part = TABLE[TABLE["unknown"] == name].set_index("rule")["auroc"]
+        assert found == part.to_dict()
+        assert (line.get_markerfacecolor() != "white") == near
+
+
+def test_sets_and_networks_differ_in_colour_and_in_marker():
+    for figure in (plots.rules_by_set(TABLE), figure_8(POINTS)):
+        looks = [(each.get_markeredgecolor(), each.get_marker()) for each in lines(figure).values()]
+        assert all(len(set(each)) == 3 for each in zip(*looks, strict=True))
+
+
+def test_every_network_is_drawn_once_where_the_table_says():
+    drawn = lines(figure_8(POINTS))
+    found = {name: tuple(line.get_xydata()[0]) for name, line in drawn.items()}
+    rows = POINTS[["network", "accuracy", "auroc"]].itertuples(index=False)
+    assert found == {name: (x, y) for name, x, y in rows}
+
+
+def test_a_missing_column_is_named_and_too_many_sets_are_refused():
+    with pytest.raises(ValueError, match="columns rule, unknown, near, auroc"):
+        plots.rules_by_set(TABLE.drop(columns="near"))
+    with pytest.raises(ValueError, match="auroc_high; got 3 rows"):
+        figure_8(POINTS.drop(columns="auroc_high"))
+    many = pd.concat([TABLE.head(1).assign(unknown=str(i)) for i in range(9)])
+    with pytest.raises(ValueError, match="at most 8 sets; got 9"):
+        plots.rules_by_set(many)
+    with pytest.raises(ValueError, match="at most 8 networks; got 9"):
+        figure_8(pd.concat([POINTS] * 3))
+
+
+def test_without_a_run_a_figure_says_so_but_columns_are_needed_all_the_same():
+    for draw, frame in ((plots.rules_by_set, TABLE), (figure_8, POINTS)):
+        (text,) = draw(frame.head(0)).axes[0].texts
+        assert text.get_text() == "no finished run"
+        with pytest.raises(ValueError, match="got 0 rows"):
+            draw(frame.head(0).drop(columns="auroc"))
+
+
+def test_inputs_are_left_as_they_were():
+    table, points = ENDED.copy(), POINTS.copy()
+    plots.rules_by_set(table)
+    figure_8(points)
+    pd.testing.assert_frame_equal(table, ENDED)
+    pd.testing.assert_frame_equal(points, POINTS)

@@ -1,0 +1,148 @@
+"""Figures of Section 5: what is drawn is what the table says, and more classes spread less."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.container import ErrorbarContainer
+from test_plots import visible_texts
+
+from osnb import metrics, plots
+
+
+def scores(method="MLS", classes=12, images=5):
+    """A scores table: 40 known samples, and unknown classes each at a height of its own."""
+    rng = np.random.default_rng([len(method), classes])
+    role = np.repeat(["known", "unknown"], [40, classes * images])
+    of = np.r_[np.arange(40) % 4, np.repeat(np.arange(classes), images)]
+    height = np.where(role == "known", 1.5, rng.normal(0, 1, classes)[of % classes])
+    label = np.where(role == "known", of, -2)
+    return pd.DataFrame(
+        {"run": method, "method": method, "role": role, "label": label, "pred": of % 4}
+        | {"class": [f"{r[0]}{c:02}" for r, c in zip(role, of, strict=True)]}
+        | {
+            "group": np.where(of % 2, "easy", "hard"),
+            "max_logit": height + rng.normal(size=len(of)),
+        }
+    )
+
+
+BOTH = pd.concat([scores("MLS"), scores("ARPL+")], ignore_index=True)
+GAINS = pd.DataFrame(
+    [
+        ("MSP, weaker network", "Easy", np.nan, 0.71, 0.65, 0.77),
+        ("MSP, weaker network", "Hard", np.nan, 0.69, 0.61, 0.75),
+        ("MLS", "Easy", 0.782, 0.80, 0.74, 0.85),
+        ("MLS", "Hard", 0.726, np.nan, np.nan, np.nan),
+    ],
+    columns=["method", "open_split", "paper", "ours", "low", "high"],
+).assign(over="class")
+NUMBERED = {"score": "max_logit", "numbers": [1, 4, 12], "draws": 300, "seed": 0}
+POINTS = plots.class_points(BOTH, score="max_logit").assign(
+    data="a miniature", similarity=np.linspace(0.5, 0.9, 24)
+)
+FIGURES = {
+    "split_gains": lambda: plots.split_gains(GAINS),
+    "class_likeness": lambda: plots.class_likeness(POINTS),
+    "class_numbers": lambda: plots.class_numbers(plots.number_points(BOTH, **NUMBERED)),
+}
+
+
+@pytest.fixture(scope="module", params=FIGURES)
+def figure(request):
+    return FIGURES[request.param]()
+
+
+def test_no_text_is_clipped_and_none_lies_on_another(figure):
+    width, height = figure.bbox.size
+    texts = visible_texts(figure)
+    for text, box in texts:
+        assert 0 <= box.x0 <= box.x1 <= width, text
+        assert 0 <= box.y0 <= box.y1 <= height, text
+    for (one, a), (two, b) in itertools.combinations(texts, 2):
+        assert not a.padded(-0.5).overlaps(b.padded(-0.5)), (one, two)
+
+
+def test_a_figure_has_labels_and_a_legend(figure):
+    assert figure.get_figwidth() <= 10
+    assert figure.axes[0].get_ylabel()
+    assert figure.legends[0].get_texts()
+
+
+@pytest.mark.parametrize("side", ["paper", "ours"])
+def test_gains_are_drawn_where_the_table_has_them(side):
+    figure = plots.split_gains(GAINS)
+    ax = figure.axes[["paper", "ours"].index(side)]
+    bars = [each for each in ax.containers if isinstance(each, ErrorbarContainer)]
+    drawn = {bar.get_label(): list(bar.lines[0].get_ydata()) for bar in bars}
+    for method, rows in GAINS.groupby("method"):
+        assert drawn[method] == rows[side].dropna().tolist()
+
+
+def test_an_auroc_of_each_class_averages_to_that_of_all_samples():
+    table = scores()
+    points = plots.class_points(table, score="max_logit")
+    known, unknown = (table.loc[table["role"] == r, "max_logit"] for r in ("known", "unknown"))
+    assert len(points) == 12
+    assert points["auroc"].mean() == pytest.approx(metrics.auroc(known, unknown))
+
+
+def test_every_class_is_a_point():
+    lines = plots.class_likeness(POINTS).axes[0].lines
+    drawn = [(x, y) for line in lines[:2] for x, y in zip(*line.get_data(), strict=True)]
+    wanted = POINTS[["similarity", "auroc"]].itertuples(index=False, name=None)
+    assert sorted(drawn) == sorted(wanted)
+
+
+def test_auroc_keeps_its_mean_and_spreads_by_the_root_law():
+    points = plots.number_points(scores(), **NUMBERED | {"draws": 2000})
+    rows = points[points["measure"] == "auroc"]
+    single = plots.class_points(scores(), score="max_logit")["auroc"]
+    errors = (rows["mean"] - single.mean()) / (rows["sd"] / np.sqrt(2000))
+    assert errors.abs().max() < 4
+    np.testing.assert_allclose(rows["sd"], rows["expected_sd"], rtol=0.1)
+    assert rows["expected_sd"].tolist() == pytest.approx(
+        (single.std(ddof=0) / np.sqrt(rows["classes"])).tolist()
+    )
+
+
+def test_average_precision_of_a_random_score_is_the_share_of_unknowns():
+    points = plots.number_points(scores(), **NUMBERED)
+    chance = points.query("measure == 'average_precision'").set_index("classes")["chance"]
+    assert chance.to_dict() == pytest.approx({n: 5 * n / (40 + 5 * n) for n in (1, 4, 12)})
+
+
+@pytest.mark.parametrize("method", ["MLS", "ARPL+"])
+def test_numbers_are_drawn_as_the_table_has_them(method):
+    points = plots.number_points(BOTH, **NUMBERED)
+    axes = plots.class_numbers(points).axes
+    rows = points[points["method"] == method]
+    auroc, precision = (part for _, part in rows.groupby("measure", sort=False))
+    for ax, part, column in zip(
+        axes, (auroc, auroc, precision), ("mean", "sd", "mean"), strict=True
+    ):
+        (line,) = (line for line in ax.lines if line.get_label() == method)
+        np.testing.assert_array_equal(line.get_data(), part[["classes", column]].to_numpy().T)
+
+
+def test_methods_share_the_draws_and_a_seed_repeats_them():
+    twice = pd.concat([scores(), scores().assign(method="again")], ignore_index=True)
+    points = plots.number_points(twice, **NUMBERED)
+    one, two = (points[points["method"] == m].drop(columns="method") for m in ("MLS", "again"))
+    np.testing.assert_array_equal(one.drop(columns="measure"), two.drop(columns="measure"))
+
+
+@pytest.mark.parametrize(
+    ("call", "column"),
+    [
+        (lambda frame: plots.split_gains(frame), "open_split"),
+        (lambda frame: plots.class_points(frame, score="max_logit"), "max_logit"),
+        (lambda frame: plots.class_likeness(frame), "similarity"),
+        (lambda frame: plots.number_points(frame, **NUMBERED), "pred"),
+        (lambda frame: plots.class_numbers(frame), "expected_sd"),
+    ],
+)
+def test_a_missing_column_is_named(call, column):
+    with pytest.raises(ValueError, match=rf"need at least one row with columns .*{column}"):
+        call(pd.DataFrame({"run": ["x"], "method": ["y"]}))
