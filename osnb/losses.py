@@ -163,7 +163,7 @@ def rpl(out: Outputs, labels: Tensor, *, weight: float, smoothing: float = 0.0) 
 
 
 def edl(out: Outputs, labels: Tensor, *, weight: float) -> Tensor:
-    """Evidential deep learning, Sensoy et al. 2018, equations 3 and 5, as Kim et al. 2021 run it.
+    """Evidential deep learning, equation 3 of Sensoy et al. 2018 and their divergence (EDL).
 
     Logits z are evidence for a Dirichlet distribution over the classes' probabilities. Evidence
     for the true class is wanted, and none for the others:
@@ -176,7 +176,7 @@ def edl(out: Outputs, labels: Tensor, *, weight: float) -> Tensor:
     Args:
         out: logits (N, K) are used.
         labels: (N,) int64, a class in [0, K) or NEGATIVE, which costs nothing.
-        weight: price of the divergence, lambda, the same in all epochs; theirs is unpublished.
+        weight: price of the divergence, lambda, constant; that of Kim et al. 2021 is not published.
 
     Returns:
         (N,) in nats, >= 0, of the logits' dtype.

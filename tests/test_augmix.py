@@ -63,6 +63,12 @@ def test_probabilities_of_0_leave_value_and_slope_finite():
     found.sum().backward()
     assert found.item() == pytest.approx(math.log(3) - 2 / 3 * math.log(2), rel=1e-6)
     assert logits.grad.isfinite().all()
+    assert augmix.divergence(logits[:1].repeat(3, 1, 1)).item() == 0
+
+
+def test_the_mixture_is_at_least_a_ten_millionth():
+    logits = torch.tensor([0.0, math.log(1e-9)]).double().repeat(3, 1, 1)
+    assert augmix.divergence(logits).item() == pytest.approx(1e-9 * math.log(1e-2), rel=1e-3)
 
 
 def test_a_view_is_a_draw_of_augmix_from_torchs_generator_in_units_of_the_batch():
@@ -100,6 +106,11 @@ def test_a_step_is_its_formula_from_one_pass_through_the_batch_norms(tmp_path):
     wanted = cross_entropy(logits[0], labels, reduction="none").numpy() + 5.0 * distances
     np.testing.assert_allclose(found, wanted, rtol=1e-4)
     assert (distances > 1e-5).all()
+
+
+def test_its_price_is_12_unless_told(tmp_path):
+    found = [trained(tmp_path / f"{i}", **own) for i, own in enumerate(({}, {"jsd_weight": 12.0}))]
+    assert_same(*(dict(model.state_dict()) for model in found))
 
 
 def agreement(directory, **changes):

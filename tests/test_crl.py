@@ -94,6 +94,13 @@ def test_the_ranking_is_torchs_margin_ranking_with_the_next_of_the_batch():
     torch.testing.assert_close(*slopes)
 
 
+def test_of_two_equally_confident_ones_the_first_is_pulled_up():
+    k = torch.tensor([0.6, 0.6], requires_grad=True)
+    for right in ([1, 3], [3, 1]):  # as released, even where the partner was right more often
+        found = crl.ranking(k, torch.tensor(right), epochs=4)
+        assert torch.autograd.grad(found[0], k)[0].tolist() == [-1.0, 1.0]
+
+
 def test_a_sample_alone_costs_nothing():
     assert crl.ranking(torch.tensor([0.7]), torch.tensor([3]), epochs=5).tolist() == [0.0]
 
@@ -154,6 +161,11 @@ def test_without_its_price_it_is_plain_training(tmp_path):
         **settings,
     )
     assert_same(dict(model.state_dict()), dict(plain.state_dict()))
+
+
+def test_its_price_is_1_unless_told(tmp_path):
+    found = [trained(tmp_path / f"{i}", **own) for i, own in enumerate(({}, {"crl": 1.0}))]
+    assert_same(*(dict(model.state_dict()) for model in found))
 
 
 def order_of(directory, **changes):

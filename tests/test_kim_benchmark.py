@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 
-from osnb import hierarchy, protocols
+from osnb import gallery, hierarchy, protocols, repro
 from osnb.datasets import fixed, readers
 from osnb.datasets.images import kept
 from osnb.labels import roles
@@ -293,3 +293,47 @@ def test_caltechs_suffix_of_another_data_set_is_cut_off(tmp_path):
     rows = readers.READERS["caltech256"](tmp_path).rows
     assert rows["wnid"].tolist() == ["022.buddha"]
     assert rows["sample"].tolist() == ["caltech256/022.buddha-101/022_0001.jpg"]
+
+
+# What the gallery says of them.
+
+
+@pytest.mark.parametrize(
+    ("part", "theirs", "ours"),
+    [
+        ("Figure 1", "a sketch", "4 x 4, redrawn"),
+        ("Figure 3", "a class tree", "59 / 219 / 53, derived"),
+        ("Figure 4", "a class tree", "141 / 175 / 147, derived"),
+        ("Table 2", "19", "12 equal, derived; 7 no rule gives"),
+        ("Table 3", "40 / 60", "40 / 60, drawn"),
+        ("Table 4", "22; -", "22; 14"),
+    ],
+)
+def test_the_composition_is_compared_with_the_paper(part, theirs, ours):
+    found = gallery.artefacts(repro.root()).query("notebook == '30_kim_benchmark'")
+    row = found.set_index("part").loc[part]
+    assert (row["theirs"], row["ours"]) == (theirs, ours)
+
+
+def test_both_trees_together_hold_every_class_of_the_imagenet_benchmark():
+    folder = repro.root() / "figures" / "30_kim_benchmark" / "mini"
+    trees = [pd.read_csv(folder / f"figure_{n}.csv") for n in (3, 4)]
+    counts = pd.concat(trees).groupby("role")["classes"].sum()
+    classes = PROTOCOLS["imagenet200"]().query("source == 'ImageNet'")
+    assert counts.to_dict() == classes["role"].value_counts().to_dict()
+
+
+def test_the_readme_deviates_from_table_2_in_four_cells():
+    found = pd.read_csv(repro.root() / "figures/30_kim_benchmark/mini/table_2.csv")
+    cells = found.query("deviates == 'yes'")[["dataset", "part"]].to_numpy().tolist()
+    assert sorted(cells) == [
+        ["CIFAR-60", "test"],
+        ["External ImageNet-394", "train"],
+        ["External ImageNet-394", "validation"],
+        ["ImageNet-200", "validation"],
+    ]
+
+
+def test_an_artefact_without_a_rule_of_comparison_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"need one of table_1, .*figure_4; got 'figure_9'"):
+        gallery.COMPARED["kim2021"](tmp_path, "figure_9")

@@ -11,6 +11,7 @@ NOTEBOOKS = [
     *("12_palechor_train", "13_palechor_results"),
     *("20_vaze_splits", "21_vaze_train", "22_vaze_correlation", "23_vaze_max_logit"),
     *("24_vaze_semantic_shift", "25_vaze_feature_norms", "26_vaze_ood"),
+    "30_kim_benchmark",
 ]
 SIZES = ("mini", "tiny", "paper")
 FILES = sorted((repro.root() / "params").glob("*/*"))

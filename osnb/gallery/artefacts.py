@@ -8,12 +8,14 @@ import pandas as pd
 
 from osnb import repro
 from osnb.catalogue import Catalogue
-from osnb.gallery import palechor2023, vaze2022
+from osnb.gallery import kim2021, palechor2023, vaze2022
 
 SIZES = ("mini", "tiny", "paper")
 NOT_MADE = dict.fromkeys(("run", "size", "folder", "compared", "theirs", "ours"), "")
 # function of a paper: (folder of a run, file) -> what is compared, the paper's value, ours
-COMPARED = Catalogue(palechor2023=palechor2023.compared, vaze2022=vaze2022.compared)
+COMPARED = Catalogue(
+    kim2021=kim2021.compared, palechor2023=palechor2023.compared, vaze2022=vaze2022.compared
+)
 PAPERS = {
     "palechor2023": "Palechor, Bhoumik, Günther: Large-Scale Open-Set Classification Protocols for "
     "ImageNet (WACV 2023)",

@@ -50,7 +50,7 @@ def fit(
     All else, also what it returns, is as in `train.fit`.
 
     Raises:
-        ValueError: more devices than one, or batches without labels in [0, K).
+        ValueError: more devices than one, batches without `labels`, or a negative's among them.
     """
     one_device(devices)
     labels = _labels_of(batches)
