@@ -40,7 +40,7 @@ def rows(root: Path, paper: str) -> pd.DataFrame:
     """
     found = artefacts(root)
     found = found[(found["paper"] == paper) & found["run"].isin(SIZE_NAMES)]
-    table = [_row(root, part, runs) for part, runs in found.groupby("part")]
+    table = [_row(root, part, runs) for part, runs in found.groupby("part", sort=False)]
     return pd.DataFrame(table)
 
 
