@@ -16,6 +16,10 @@ NAMES = [
     *("20_vaze_splits", "21_vaze_train", "22_vaze_correlation", "23_vaze_max_logit"),
     *("24_vaze_semantic_shift", "25_vaze_feature_norms", "26_vaze_ood"),
     "30_kim_benchmark",
+    "31_kim_train",
+    "32_kim_tasks",
+    "33_kim_unified",
+    "40_cross",
 ]
 CHECKED = "nbval-check-output"
 UNSTABLE = {

@@ -12,6 +12,7 @@ from osnb.protocols.kim import cifar40, imagenet200, mini_kim, tiny_kim
 from osnb.protocols.miniature import (
     mini_closed,
     mini_digits,
+    mini_kim_digits,
     mini_ssb_fine,
     mini_ssb_imagenet,
     mini_tinyimagenet,
@@ -85,6 +86,7 @@ PROTOCOLS = Catalogue(
     mini_closed=mini_closed,
     mini_digits=mini_digits,
     mini_kim=mini_kim,
+    mini_kim_digits=mini_kim_digits,
     mini_ssb_fine=mini_ssb_fine,
     mini_ssb_imagenet=mini_ssb_imagenet,
     mini_tinyimagenet=mini_tinyimagenet,

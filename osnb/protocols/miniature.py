@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from osnb import hierarchy
+from osnb.labels import NEGATIVE
 from osnb.protocols import making
 from osnb.protocols.vaze import rows_of, standard
 
@@ -117,6 +118,21 @@ def mini_closed(*, available: Iterable[str] | None = None) -> pd.DataFrame:
     wnids = [hierarchy.TINY_IMAGENET[i] for i in order[: sum(CLOSED)]]
     bins = ["known"] * CLOSED[0] + ["near"] * CLOSED[1]
     return rows_of("mini closed", _drawn(wnids, bins), available)
+
+
+def mini_kim_digits(*, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """Digits 0 to 4 known, 5 and 6 external, 7 to 9 near; letters are far, from another reader.
+
+    In the place of the CIFAR benchmark of Kim et al. 2021, and the classes of the tour.
+    """
+    kinds = [("known", "")] * 5 + [("negative", "external")] * 2 + [("unknown", "near")] * 3
+    rows = pd.DataFrame(kinds, columns=["role", "bin"])
+    digits = [str(digit) for digit in range(10)]
+    rows = rows.assign(wnid=[f"digit-{digit}" for digit in digits], name=digits, source="digits")
+    rows = rows.assign(group=rows["bin"], order=range(10))
+    table = rows_of("mini Kim, digits", rows, available)
+    table["label"] = table["label"].mask(table["role"] == "negative", NEGATIVE)
+    return table
 
 
 def _two(split: int) -> None:
