@@ -1,0 +1,159 @@
+"""Evidence of Kim et al. 2021 from scores tables, against slow sums; and what its notebook sees."""
+
+import ast
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from osnb import claims, repro, tables
+from osnb.claims.kim2021 import FAR, NEAR, UNKNOWN, WRONG
+from osnb.claims.unified import ALL, BENCHMARKS, WITHOUT
+from osnb.protocols import PROTOCOLS
+
+RUN = {"protocol": "mini_kim", "seed": 0, "recipe": "Baseline"}
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """A function that writes a run's scores table and gives it back."""
+    made = []
+
+    def add(seed=0, far=("svhn", "gaussian_noise"), **settings):
+        rng, name = np.random.default_rng(seed), f"r{len(made)}"
+        parts = [("known", "synsets", "", k % 3) for k in range(60)]
+        parts += [("unknown", "synsets", "near", -2)] * 30
+        parts += [("unknown", each, "far", -2) for each in far for _ in range(20)]
+        frame = pd.DataFrame(parts, columns=["role", "source", "group", "label"])
+        frame["sample"] = [f"s{i:04}" for i in range(len(frame))]
+        frame["class"] = frame["source"] + frame["group"] + (frame.index % 5).astype(str)
+        right = rng.random(len(frame)) < 0.7
+        frame["pred"] = np.where(right, frame["label"], (frame["label"] + 1) % 3).clip(min=0)
+        frame["max_softmax_log_odds"] = rng.normal(size=len(frame)) + (frame["role"] == "known")
+        frame["odin"] = frame["max_softmax_log_odds"].round()
+        tables.write(tmp_path / f"{name}.parquet", frame, {"parameters": {}})
+        made.append(RUN | settings | {"run": name, "path": str(tmp_path / f"{name}.parquet")})
+        return frame
+
+    add.frame = lambda: pd.DataFrame(made)
+    return add
+
+
+def slow_aurc(score, wrong):
+    """The mean over prefixes of the most confident samples of their share of errors; no ties."""
+    errors = np.asarray(wrong)[np.argsort(-np.asarray(score))]
+    return np.mean([errors[: i + 1].mean() for i in range(len(errors))])
+
+
+def of(table, **where):
+    return table[np.logical_and.reduce([table[key] == value for key, value in where.items()])]
+
+
+def test_misclassification_ranks_known_samples_alone(runs):
+    known = of(runs(), role="known")
+    found = claims.kim_evidence(runs.frame(), resamples=3)
+    wrong = known["pred"] != known["label"]
+    key = {"benchmark": "imagenet", "method": "baseline"}
+    value = found("aurc", task=WRONG, **key)
+    assert value[0] == pytest.approx(slow_aurc(known["max_softmax_log_odds"], wrong))
+    assert value.shape == (4,)
+    assert found("accuracy", task="classification", **key)[0] == pytest.approx(1 - wrong.mean())
+    risk = wrong.mean()
+    least = risk + (1 - risk) * np.log1p(-risk)
+    assert found("e_aurc", task=WRONG, **key)[0] == pytest.approx(value[0] - least, abs=2e-3)
+
+
+def test_unknown_detection_pools_every_unknown_sample_as_an_error(runs):
+    table = runs()
+    found = claims.kim_evidence(runs.frame(), resamples=0)
+    wrong = (table["pred"] != table["label"]) | (table["role"] == "unknown")
+    key = {"task": UNKNOWN, "method": "baseline"}
+    value = slow_aurc(table["max_softmax_log_odds"], wrong)
+    assert found("aurc", dataset=ALL, **key)[0] == pytest.approx(value)
+    quiet = table["source"] != "gaussian_noise"
+    value = slow_aurc(table.loc[quiet, "max_softmax_log_odds"], wrong[quiet])
+    assert found("aurc", dataset=WITHOUT, **key)[0] == pytest.approx(value)
+
+
+def test_near_and_far_sets_are_told_from_all_known_samples(runs):
+    table = runs()
+    found = claims.kim_evidence(runs.frame(), resamples=0)
+    known = of(table, role="known")["max_softmax_log_odds"].to_numpy()
+    sets = {(NEAR, "near"): of(table, group="near")}
+    sets |= {(FAR, "svhn"): of(table, source="svhn")}
+    sets |= {(FAR, "gaussian noise"): of(table, source="gaussian_noise")}
+    for (task, name), rows in sets.items():
+        pairs = known[:, None] > rows["max_softmax_log_odds"].to_numpy()
+        value = found("auroc", task=task, dataset=name, method="baseline")[0]
+        assert value == pytest.approx(pairs.mean())
+    assert set(found.names("dataset", task=FAR)) == {"svhn", "gaussian noise"}
+
+
+def test_a_score_of_the_baselines_network_is_a_method_with_its_accuracy(runs):
+    runs()
+    runs(recipe="CRL", seed=1)
+    found = claims.kim_evidence(runs.frame(), resamples=0)
+    assert found.names("method") == ["baseline", "crl", "odin"]
+    one, two = (found("accuracy", task="classification", method=m) for m in ("baseline", "odin"))
+    assert one == two
+
+
+def test_draws_are_shared_by_methods(runs):
+    runs(seed=4)
+    runs(seed=4, recipe="CRL")
+    found = claims.kim_evidence(runs.frame(), resamples=30)
+    for task, measure in ((WRONG, "aurc"), (NEAR, "auroc"), (UNKNOWN, "aurc")):
+        one, two = (found(measure, task=task, method=m) for m in ("baseline", "crl"))
+        np.testing.assert_array_equal(one, two)
+        assert np.ptp(one) > 0
+
+
+def test_without_noise_there_is_one_pool(runs):
+    runs(far=("svhn",))
+    found = claims.kim_evidence(runs.frame(), resamples=0)
+    assert found.names("dataset", task=UNKNOWN) == [ALL]
+
+
+def test_benchmarks_are_those_of_the_protocols():
+    assert set(BENCHMARKS) <= set(PROTOCOLS)
+    classes = PROTOCOLS["mini_kim_digits"]()
+    assert classes.groupby("role", sort=False).size().to_dict() == {
+        "known": 5,
+        "negative": 2,
+        "unknown": 3,
+    }
+    assert classes["label"].tolist() == [0, 1, 2, 3, 4, -1, -1, -2, -2, -2]
+    assert classes["group"].tolist() == [""] * 5 + ["external"] * 2 + ["near"] * 3
+
+
+# What settings are chosen on
+
+
+def cells():
+    notebook = json.loads((repro.root() / "notebooks" / "31_kim_train.ipynb").read_text())
+    return ["".join(x["source"]) for x in notebook["cells"] if x["cell_type"] == "code"]
+
+
+def names_in(source):
+    return [node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)]
+
+
+def test_nothing_looks_at_test_images_before_everything_is_chosen():
+    """The batches of test images are made once, and first used where the scores table is."""
+    code = cells()
+    first = next(i for i, text in enumerate(code) if "def scored(" in text)
+    uses = [i for i, text in enumerate(code[: first + 1]) for n in names_in(text) if n == "test"]
+    assert len(uses) == 1
+    assert "test = datasets.batches(images, part" in code[uses[0]]
+    quoted = [text for text in code[:first] if 'part("test"' in text]
+    assert quoted == [code[uses[0]]]
+
+
+def test_settings_are_chosen_by_the_two_validation_parts():
+    (chosen,) = (text for text in cells() if "def chosen(" in text)
+    tree = next(x for x in ast.parse(chosen).body if getattr(x, "name", "") == "chosen")
+    free = {name for name in names_in(ast.unparse(tree)) if name in {"inner", "outer", "test"}}
+    assert free == {"inner", "outer"}
+    (made,) = (text for text in cells() if "inner, outer" in text)
+    assert 'part("val", r), **plain) for r in ("known", "negative")' in made
