@@ -238,7 +238,7 @@ def test_closed_knows_every_class_in_sorted_order():
     assert protocols.describe(classes) == "closed"
     files = pd.DataFrame({"sample": ["x", "y"], "wnid": "pear", "split": ["train", "test"]})
     assert protocols.whole(classes, files)["label"].tolist() == [1, 1]
-    with pytest.raises(ValueError, match="at least 2 classes; got 1"):
+    with pytest.raises(ValueError, match="at least 2 classes in available; got 1"):
         PROTOCOLS["closed"](available=["apple", "apple"])
 
 

@@ -7,6 +7,7 @@ the paper's own tables is decided on those.
 
 from osnb.catalogue import Catalogue
 from osnb.claims import arithmetic, kim2021, palechor2023, vaze2022
+from osnb.claims.cross import cross_cells, cross_evidence, kendall_w, spearman
 from osnb.claims.decide import SIZES, decide, palechor
 from osnb.claims.evidence import Evidence, Missing
 from osnb.claims.open_set import training, vaze_evidence
@@ -20,13 +21,17 @@ __all__ = [
     "SIZES",
     "Evidence",
     "Missing",
+    "cross_cells",
+    "cross_evidence",
     "decide",
+    "kendall_w",
     "kim_evidence",
     "measures",
     "palechor",
     "palechor_evidence",
     "printed_table_2",
     "report",
+    "spearman",
     "table_2",
     "training",
     "vaze_evidence",

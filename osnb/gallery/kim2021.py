@@ -67,6 +67,46 @@ def _tree(ours: pd.DataFrame) -> tuple[str, str, str]:
     return f"classes: {' / '.join(KINDS.values())}", "a class tree", f"{own}, derived"
 
 
+def _single_tasks(ours: pd.DataFrame) -> tuple[str, str, str]:
+    rows = ours[ours["metric"].isin(["aurc", "auroc"]) & (ours["task"] != "unknown_detection")]
+    rows = rows[~rows["task"].str.startswith("far")]
+    cells = rows.assign(size=rows["metric"].map({"aurc": 1000, "auroc": 100}))
+    what = "AURC x 1000 of errors, AUROC of near in %: Baseline; Ensemble"
+    return what, *(_two_methods(cells, side) for side in ("paper", "ours"))
+
+
+def _two_methods(cells: pd.DataFrame, side: str) -> str:
+    """Of Baseline and of Ensemble, AURC and AUROC as they are printed."""
+    values = (cells[side] * cells["size"]).set_axis([cells["method"], cells["metric"]])
+    found = [
+        [values.get((method, name), float("nan")) for name in ("aurc", "auroc")]
+        for method in ("Baseline", "Ensemble")
+    ]
+    text = "; ".join(" / ".join("-" if x != x else f"{x:.1f}" for x in pair) for pair in found)
+    return "not run" if set(text) <= set("-; /") else text
+
+
+def _densities(ours: pd.DataFrame) -> tuple[str, str, str]:
+    middle = (ours["left"] + ours["right"]) / 2
+    mass = ours["density"] * (ours["right"] - ours["left"])
+    each = (mass * middle).groupby([ours["method"], ours["kind"]]).sum()
+    each = each / mass.groupby([ours["method"], ours["kind"]]).sum()
+    kinds = ("right", "wrong", "near", "far")
+    own = "; ".join(
+        " / ".join("-" if (x := each.get((method, k))) is None else f"{x:.2f}" for k in kinds)
+        for method in ("Baseline", "Ensemble")
+    )
+    return "mean largest softmax, right / wrong / near / far: Baseline; Ensemble", "drawn", own
+
+
+def _predicted(ours: pd.DataFrame) -> tuple[str, str, str]:
+    cells = ours[ours["predicted"] != "the rest"]
+    surest = cells.groupby(["method", "kind", "class"])["value"].max().groupby("method").mean()
+    own = " / ".join(f"{value:.2f}" for value in surest)
+    what = f"mean of each unknown class's largest cell: {' / '.join(surest.index)}"
+    return what, "drawn, mean softmax", f"{own}, predicted class only"
+
+
 def _sizes(*sets: str) -> str:
     """The sizes in the names of printed data sets."""
     names = tables.published("kim2021", "table2")["dataset"].tolist()
@@ -78,8 +118,12 @@ OF = {
     "table_2": _images,
     "table_3": _divided,
     "table_4": _spellings,
+    "table_5": _single_tasks,
+    "table_6": _single_tasks,
     "figure_1": _sketch,
     "figure_2": _resized,
     "figure_3": _tree,
     "figure_4": _tree,
+    "figure_6": _densities,
+    "figure_7": _predicted,
 }

@@ -15,7 +15,14 @@ from osnb.metrics.bootstrap import (
     interval,
     p_value,
 )
-from osnb.metrics.coverage import aurc, e_aurc, risk_coverage
+from osnb.metrics.coverage import (
+    augrc,
+    aurc,
+    aurc_parts,
+    coverage_at_risk,
+    e_aurc,
+    risk_coverage,
+)
 from osnb.metrics.detection import auroc, average_precision, fpr_at_tpr
 from osnb.metrics.openset import (
     accuracy,
@@ -31,7 +38,9 @@ from osnb.metrics.weights import balanced_weights, bootstrap_weights
 __all__ = [
     "Interval",
     "accuracy",
+    "augrc",
     "aurc",
+    "aurc_parts",
     "auroc",
     "average_precision",
     "balanced_weights",
@@ -42,6 +51,7 @@ __all__ = [
     "bootstrap_weights",
     "ccr_at_fpr",
     "confidence",
+    "coverage_at_risk",
     "e_aurc",
     "fpr_at_tpr",
     "interval",

@@ -4,6 +4,8 @@ import numpy as np
 
 from osnb.metrics.counts import Counts, chosen, column, flags, pieces, whole
 
+EPSILON = 1e-12  # in floats 0.29 * 100 is below 29
+
 
 def risk_coverage(score: np.ndarray, correct: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Risk-coverage curve, in Geifman & El-Yaniv 2017, over all orders within a tie.
@@ -69,6 +71,93 @@ def e_aurc(score: np.ndarray, correct: np.ndarray, *, convention: str = "exact")
     """
     least = least_risk(np.mean(~flags(correct)))
     return aurc(score, correct, convention=convention) - float(least)
+
+
+def augrc(score: np.ndarray, correct: np.ndarray) -> float:
+    """Area under the generalised risk-coverage curve, in Traub et al. 2024 (arXiv 2407.01032).
+
+    The generalised risk is the rate of samples that are accepted and wrong: coverage times
+    selective risk. With e(c) the errors among the surest share c of the N samples, straight
+    between neighbouring samples and within a tie, its mean over all coverages is
+
+        AUGRC = integral over c in [0, 1] of e(c) / N
+              = (1 - AUROC) a (1 - a) + (1 - a)^2 / 2
+
+    with a the share of right samples and AUROC that of right against wrong ones, ties counting
+    half. Each error counts by how many samples follow it, and not, as in `aurc`, by how few stand
+    before it.
+
+    Args:
+        score: (N,) confidence, any unit.
+        correct: (N,) bool, accepting the sample is right; False for every unknown sample.
+
+    Returns:
+        In [0, 1/2], lower is better; 0 if nothing is wrong, 1/2 if everything is.
+
+    Raises:
+        ValueError: score is empty or holds a NaN, or correct is not (N,) bool.
+    """
+    score, correct = _checked(score, correct)
+    areas = (np.trapezoid(p.size - p.right, p.size) for p in pieces(score, correct, score[:0]))
+    return float(sum(areas)) / len(score) ** 2
+
+
+def aurc_parts(score: np.ndarray, kind: np.ndarray) -> dict[str, float]:
+    """What each kind of error adds to exact `aurc`; the parts sum to it.
+
+    An AURC is a mean over prefixes of errors per accepted sample, and errors add up over kinds:
+
+        part_k = (1 / N) sum_i e_k(i) / i,    e_k(i) the errors of kind k among the first i
+
+    Args:
+        score: (N,) confidence, any unit.
+        kind: (N,) text, "" where accepting the sample is right, else which kind of error it is.
+
+    Returns:
+        Of each kind that occurs, sorted, its part, in [0, AURC].
+
+    Raises:
+        ValueError: score is empty or holds a NaN, or kind is not (N,) text.
+    """
+    kind = np.asarray(kind)
+    if kind.ndim != 1 or not all(isinstance(each, str) for each in kind.tolist()):
+        raise ValueError(f"kind needs (N,) text; got shape {kind.shape} of {kind.dtype}")
+    names = sorted({*kind.tolist()} - {""})
+    return {name: aurc(score, np.asarray(kind != name, bool)) for name in names}
+
+
+def coverage_at_risk(score: np.ndarray, correct: np.ndarray, *, risk: float) -> tuple[float, float]:
+    """The largest coverage whose selective risk is at most `risk`, in Geifman & El-Yaniv 2017.
+
+    Samples that share a score are accepted together, so that a threshold gives the coverage:
+
+        threshold = min {t : #{score >= t and wrong} <= risk #{score >= t}}
+
+    The curve may rise and fall, so a higher threshold may break the limit. Chosen on the samples
+    on which it is then reported, the coverage is on the optimistic side.
+
+    Args:
+        score: (N,) confidence, any unit.
+        correct: (N,) bool, accepting the sample is right; False for every unknown sample.
+        risk: largest share of errors among accepted samples, in [0, 1].
+
+    Returns:
+        (threshold, coverage): accept where score >= threshold; coverage in [0, 1]. (inf, 0.0) if
+        no threshold stays within the risk.
+
+    Raises:
+        ValueError: score is empty or holds a NaN, correct is not (N,) bool, or risk is no rate.
+    """
+    score, correct = _checked(score, correct)
+    if not 0 <= risk <= 1:
+        raise ValueError(f"risk is a rate in [0, 1]; got {risk}")
+    accepted = whole(score, correct, score[:0])
+    size, right = accepted.size[1:], accepted.right[1:]
+    within = np.flatnonzero(size - right <= risk * size * (1 + EPSILON))
+    if not len(within):
+        return np.inf, 0.0
+    last = within[-1]
+    return float(np.unique(score)[::-1][last]), float(size[last] / len(score))
 
 
 def risks(piece: Counts) -> float:

@@ -7,6 +7,7 @@ changes no setting of matplotlib, and no figure belongs to pyplot, so none has t
 
 from osnb.plots.benchmark import gathered, resize_sheet, roughness, task_sketch
 from osnb.plots.correlation import accuracy_auroc, correlation_points
+from osnb.plots.cross import method_tasks
 from osnb.plots.curves import confidence_history, oscr_by_loss, oscr_curves, oscr_points
 from osnb.plots.histograms import (
     histogram_points,
@@ -34,10 +35,27 @@ from osnb.plots.semantic import (
 )
 from osnb.plots.splits import bin_histograms, bin_points, class_sheet, shared_levels
 from osnb.plots.style import Figure
+from osnb.plots.tasks import (
+    density_points,
+    predicted_points,
+    predicted_softmax,
+    softmax_densities,
+    task_points,
+)
 from osnb.plots.tree import class_tree, reduced_tree
+from osnb.plots.unified import (
+    accepted_at_risk,
+    improvement_points,
+    improvements,
+    risk_curves,
+    risk_points,
+    risk_table,
+    stacked_errors,
+)
 
 __all__ = [
     "Figure",
+    "accepted_at_risk",
     "accuracy_and_near",
     "accuracy_auroc",
     "bin_histograms",
@@ -52,14 +70,18 @@ __all__ = [
     "contrast_points",
     "contrasts",
     "correlation_points",
+    "density_points",
     "distance_boxes",
     "distance_summary",
     "feature_norms",
     "feature_plane",
     "gathered",
     "histogram_points",
+    "improvement_points",
+    "improvements",
     "method_gains",
     "method_points",
+    "method_tasks",
     "negative_gradient",
     "number_points",
     "operating_counts",
@@ -68,13 +90,21 @@ __all__ = [
     "oscr_by_loss",
     "oscr_curves",
     "oscr_points",
+    "predicted_points",
+    "predicted_softmax",
     "reduced_tree",
     "resize_sheet",
+    "risk_curves",
+    "risk_points",
+    "risk_table",
     "roughness",
     "rules_by_set",
     "score_histograms",
     "shared_levels",
+    "softmax_densities",
     "split_gains",
+    "stacked_errors",
+    "task_points",
     "task_sketch",
     "training",
 ]
