@@ -19,6 +19,7 @@ ACCEPTED = {
     "negative": "negative accepted (FPR)",
     "unknown": "unknown accepted (FPR)",
 }
+RISK_STEP = 0.01
 
 
 class ThresholdSlider(ipywidgets.VBox):
@@ -125,6 +126,55 @@ def epoch_slider(outputs: pd.DataFrame, *, epoch: int) -> EpochSlider:
         ValueError: a column or that epoch is missing.
     """
     return EpochSlider(outputs, epoch=epoch)
+
+
+class RiskSlider(ipywidgets.VBox):
+    """What `risk_slider` returns.
+
+    Attributes:
+        slider: the FloatSlider over the risk; setting its value redraws.
+        picture: Image widget, `figure` as PNG.
+        figure: `plots.accepted_at_risk` at the risk; the one before it is dropped.
+    """
+
+    def __init__(self, samples: pd.DataFrame, *, risk: float) -> None:
+        self._samples, self.picture = samples, ipywidgets.Image(format="png")
+        self.show(risk)
+        self.slider = ipywidgets.FloatSlider(
+            value=risk,
+            min=max(0.0, risk - RISK_STEP * math.floor(risk / RISK_STEP)),
+            max=1.0,
+            step=RISK_STEP,
+            description="risk",
+            readout_format=".2f",
+            layout=ipywidgets.Layout(width="700px", max_width="100%"),
+        )
+        self.slider.observe(lambda change: self.show(change["new"]), names="value")
+        super().__init__([self.slider, self.picture])
+
+    def __repr__(self) -> str:
+        """What stands in a notebook that is read without a kernel."""
+        return "a slider, which needs a running kernel"
+
+    def show(self, risk: float) -> None:
+        """Redraw the picture for this risk."""
+        self.figure = plots.accepted_at_risk(self._samples, risk=risk)
+        self.picture.value = self.figure._repr_png_()
+
+
+def risk_slider(samples: pd.DataFrame, *, risk: float) -> RiskSlider:
+    """A risk to move, and what each method then accepts, by kind.
+
+    The static twin, for readers without a kernel, is `plots.accepted_at_risk`.
+
+    Args:
+        samples: columns panel, method, kind ("" where accepting is right) and score.
+        risk: where the slider starts, a rate: the largest share of errors among accepted samples.
+
+    Raises:
+        ValueError: a column is missing, a score is NaN, or risk is no rate.
+    """
+    return RiskSlider(samples, risk=risk)
 
 
 @contextmanager

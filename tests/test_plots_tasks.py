@@ -63,6 +63,13 @@ def test_a_task_is_the_mean_over_seeds_with_the_interval_of_that_mean():
     assert np.isnan(ensemble["sd_seeds"])
 
 
+def test_tasks_stand_in_order_of_appearance():
+    turned = plots.task_points(KEYS[::-1], {"auroc": VALUES["auroc"][::-1]})
+    assert turned["method"].tolist() == ["ensemble", "edl"]
+    assert turned["run"].tolist() == ["c", "b, a"]
+    assert turned["value"].tolist() == pytest.approx([0.9, 0.7])
+
+
 def test_without_resamples_a_task_has_no_interval():
     points = plots.task_points(KEYS, {"auroc": VALUES["auroc"][:, :1]})
     assert points[["low", "high"]].isna().all(axis=None)

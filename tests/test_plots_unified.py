@@ -142,7 +142,7 @@ def test_a_kind_keeps_its_colour_whether_right_samples_are_shown_or_not(samples)
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
-        (lambda s: plots.risk_points(s.drop(columns="kind")), "kind; got"),
+        (lambda s: plots.risk_points(s.drop(columns="kind")), "kind, score; got"),
         (lambda s: plots.risk_table(s.drop(columns="score"), risk=0.1), "score; got"),
         (lambda s: plots.risk_table(s, risk=2), "rate in"),
         (lambda s: plots.risk_curves(s, risk=0.1), "coverage, risk; got"),

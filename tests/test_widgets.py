@@ -126,6 +126,30 @@ def test_an_epoch_that_is_not_there_is_named(outputs):
         widgets.epoch_slider(outputs, epoch=3)
 
 
+# Risk
+
+
+@pytest.mark.parametrize("risk", [0.0, 0.05, 0.333])
+def test_moving_the_risk_shows_its_static_twin(risk):
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["", "near", "wrong prediction"], 60)
+    samples = pd.DataFrame({"panel": "all", "method": "Baseline", "kind": kind})
+    samples["score"] = rng.normal(kind == "", 0.5)
+    view = widgets.risk_slider(samples, risk=risk)
+    assert view.slider.value == risk
+    for at in (risk, 0.2, 1.0):
+        view.slider.value = at
+        twin = plots.accepted_at_risk(samples, risk=view.slider.value)
+        assert view.picture.value == twin._repr_png_()
+    assert repr(view) == "a slider, which needs a running kernel"
+
+
+def test_a_risk_that_is_no_rate_is_refused():
+    samples = pd.DataFrame({"panel": "all", "method": "x", "kind": [""], "score": [0.5]})
+    with pytest.raises(ValueError, match="rate in"):
+        widgets.risk_slider(samples, risk=1.5)
+
+
 # A run while it trains
 
 

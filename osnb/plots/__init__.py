@@ -43,15 +43,8 @@ from osnb.plots.tasks import (
     task_points,
 )
 from osnb.plots.tree import class_tree, reduced_tree
-from osnb.plots.unified import (
-    accepted_at_risk,
-    improvement_points,
-    improvements,
-    risk_curves,
-    risk_points,
-    risk_table,
-    stacked_errors,
-)
+from osnb.plots.unified import accepted_at_risk, improvements, risk_curves, stacked_errors
+from osnb.plots.unified_points import improvement_points, risk_points, risk_table
 
 __all__ = [
     "Figure",

@@ -65,8 +65,10 @@ def _fill(ax: Axes, cells: np.ndarray, lower_is_better: bool) -> None:
         text = {"ha": "center", "va": "center", "fontsize": 8, "color": ink}
         ax.text(column, row, f"{value:.3f}", **text)
         if shade == np.nanmax(shades[:, column]):
-            inner = (column - 0.45, row - 0.42)
-            ax.add_patch(Rectangle(inner, 0.9, 0.84, fill=False, edgecolor=ink, linewidth=1.4))
+            inner = (column - 0.43, row - 0.42)
+            ax.add_patch(
+                Rectangle(inner, 0.86, 0.84, fill=False, edgecolor=ink, linewidth=1.4, zorder=4)
+            )
     ax.set(xlim=(-0.5, cells.shape[1] - 0.5), ylim=(cells.shape[0] - 0.5, -0.5))
     ax.grid(False)
     ax.spines[:].set_visible(False)
@@ -86,4 +88,4 @@ def _heads(ax: Axes, benchmarks: list[str]) -> None:
         at = [i for i, each in enumerate(benchmarks) if each == name]
         ax.text(np.mean(at), -0.75, name, ha="center", va="bottom", fontsize=9)
         if at[0]:
-            ax.axvline(at[0] - 0.5, color="white", linewidth=6)
+            ax.axvline(at[0] - 0.5, color="white", linewidth=6, zorder=2)

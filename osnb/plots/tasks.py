@@ -19,6 +19,7 @@ KINDS = {  # colour, line and marker; Okabe and Ito's colours
     "far": ("#222222", (0, (1.5, 1.2)), "^"),
     "noise": ("#cc79a7", (0, (3, 1, 1, 1, 1, 1)), "D"),
 }
+DENSITY = ("benchmark", "method", "kind", "left", "right", "density", "samples")
 REST = "the rest"
 
 
@@ -42,8 +43,9 @@ def task_points(keys: pd.DataFrame, values: Mapping[str, np.ndarray]) -> pd.Data
     if odd := [name for name, each in values.items() if len(each) != len(keys)]:
         raise ValueError(f"need {len(keys)} rows of each measure; not so in {odd}")
     group, rows = KEYS[1:5], []
-    for key, at in keys.groupby(group, sort=False).indices.items():
-        runs = {"seeds": len(at), "run": ", ".join(keys["run"].iloc[at])}
+    for key, part in keys.reset_index(drop=True).groupby(group, sort=False):
+        at = part.index.to_numpy()
+        runs = {"seeds": len(at), "run": ", ".join(part["run"])}
         for name, each in values.items():
             mean = each[at].mean(axis=0)
             if np.isnan(mean[0]):
@@ -72,7 +74,7 @@ def density_points(scores: pd.DataFrame, *, bins: int) -> pd.DataFrame:
     Raises:
         ValueError: a column is missing, or a softmax is not finite.
     """
-    columns = ["benchmark", "method", "kind", "max_softmax"]
+    columns = [*DENSITY[:3], "max_softmax"]
     if len(scores) or set(columns) - set(scores):
         need(scores, columns)
     finite(scores["max_softmax"])
@@ -81,8 +83,7 @@ def density_points(scores: pd.DataFrame, *, bins: int) -> pd.DataFrame:
         density, _ = np.histogram(part, edges, density=True)
         bars = {"left": edges[:-1], "right": edges[1:], "density": density, "samples": len(part)}
         rows.append(pd.DataFrame(dict(zip(columns[:3], key, strict=True)) | bars))
-    empty = pd.DataFrame(columns=[*columns[:3], "left", "right", "density", "samples"])
-    return pd.concat(rows, ignore_index=True) if rows else empty
+    return pd.concat(rows or [pd.DataFrame(columns=DENSITY)], ignore_index=True)
 
 
 @laid_out
@@ -98,8 +99,8 @@ def softmax_densities(points: pd.DataFrame) -> Figure:
     Raises:
         ValueError: a column is missing, or a kind has no look.
     """
-    if nothing(points, ["benchmark", "method", "kind", "left", "right", "density", "samples"]):
-        return blank()
+    if none := _none(points, [*DENSITY]):
+        return none
     if odd := sorted(set(points["kind"]) - set(KINDS)):
         raise ValueError(f"a kind is one of {', '.join(KINDS)}; got {odd}")
     benchmarks, methods = (list(dict.fromkeys(points[n])) for n in ("benchmark", "method"))
@@ -154,12 +155,11 @@ def predicted_points(scores: pd.DataFrame) -> pd.DataFrame:
     if len(scores) or set(columns) - set(scores):
         need(scores, columns)
     group = columns[:3]
-    cells = scores.groupby(columns[:4], sort=False)["max_softmax"].agg(["size", "mean", "sum"])
-    cells = cells.reset_index()
-    n = scores.groupby(group, sort=False).size().rename("samples").reset_index()
-    cells = cells.merge(n, on=group)
-    cells = cells.assign(share=cells["size"] / cells["samples"], max_softmax=cells["mean"])
-    cells["value"] = cells["sum"] / cells["samples"]
+    found = scores.groupby(columns[:4], sort=False)["max_softmax"]
+    cells = found.agg(["size", "mean"]).reset_index().rename(columns={"mean": "max_softmax"})
+    cells["samples"] = cells.groupby(group)["size"].transform("sum")
+    cells["share"] = cells["size"] / cells["samples"]
+    cells["value"] = cells["share"] * cells["max_softmax"]
     rest = cells.groupby([*group, "samples"], sort=False)["value"].sum().rsub(1).reset_index()
     both = pd.concat([cells, rest.assign(predicted=REST)] if len(cells) else [cells])
     return both[[*columns[:4], "share", "max_softmax", "value", "samples"]].reset_index(drop=True)
@@ -179,8 +179,8 @@ def predicted_softmax(points: pd.DataFrame, *, known: list[str]) -> Figure:
     """
     import seaborn as sns  # here, because it brings pyplot, which other figures do without
 
-    if nothing(points, ["method", "kind", "class", "predicted", "value"]):
-        return blank()
+    if none := _none(points, ["method", "kind", "class", "predicted", "value"]):
+        return none
     if odd := sorted(set(points["predicted"]) - {*known, REST}):
         raise ValueError(f"predicted classes are among the known ones; got {odd}")
     methods = list(dict.fromkeys(points["method"]))
@@ -201,15 +201,10 @@ def predicted_softmax(points: pd.DataFrame, *, known: list[str]) -> Figure:
     return figure
 
 
-def nothing(frame: pd.DataFrame, columns: list[str]) -> bool:
-    """Whether there are the columns, but no row; the columns are needed."""
+def _none(frame: pd.DataFrame, columns: list[str]) -> Figure | None:
+    """What stands in the place of a figure whose runs were not made; its columns are needed."""
     if len(frame) or set(columns) - set(frame):
-        need(frame, columns)
-    return not len(frame)
-
-
-def blank() -> Figure:
-    """What stands in the place of a figure whose runs were not made."""
+        return need(frame, columns)
     figure, axes = panels(1, 1, width=5, height=1)
     axes[0, 0].set_axis_off()
     axes[0, 0].text(0.5, 0.5, "no finished run", ha="center", va="center")
