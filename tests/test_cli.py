@@ -281,6 +281,28 @@ def test_after_a_failure_the_others_run_but_not_what_reads_it(paper, monkeypatch
     assert "3 done, 0 skipped, 2 failed" in out
 
 
+def test_a_notebook_across_papers_waits_for_the_training_of_each(paper, monkeypatch):
+    paper.add("collects", "40_across")
+    paper.write("40_across", "run: mini\n", run="mini")
+    made = []
+
+    def execute(plan, *, limit):
+        made.append(str(plan))
+        end = {"seconds": 1.0, "unpublished": [], "state": "done"}
+        wrong = {"state": "failed", "error": {"name": "KeyError", "value": "'x'", "cell": 4}}
+        return end | (wrong if plan.run == "mini_a" else {})
+
+    monkeypatch.setattr(run.execution, "execute", execute)
+    across = run.plan(paper.folder / "params" / "40_across" / "mini.yaml")
+    assert across.reads == "*_train"
+    assert run.plan(paper.folder / "params" / "11_results" / "mini.yaml").reads == "1?_*_train"
+    _, out, _ = osnb("reproduce")
+    assert "40_across/mini" not in made
+    assert out.count("not run: it reads 10_fixture_train/mini_a, which failed") == 2
+    made.clear()
+    assert "40_across" not in osnb("reproduce", "--paper", "palechor2023")[1]
+
+
 @pytest.mark.slow
 def test_a_second_reproduction_skips_everything_and_changes_nothing(paper):
     assert osnb("reproduce")[0] == 0

@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from fnmatch import fnmatch
 from typing import Any
 
 from osnb import record
@@ -54,13 +55,14 @@ def carry_out(
     for reads in (False, True):
         ready = []
         for plan in (plan for plan in plans if plan.collects == reads):
-            if reads and plan.notebook[0] in lost:
-                yield plan, _not_run(plan, lost[plan.notebook[0]])
+            culprits = [each for each in lost.values() if fnmatch(each.notebook, plan.reads)]
+            if reads and culprits:
+                yield plan, _not_run(plan, culprits[0])
             else:
                 ready.append(plan)
         for plan, end in spread(ready, force=force, limit=limit):
             if plan.trains and end["state"] not in ("done", "skipped"):
-                lost.setdefault(plan.notebook[0], plan)
+                lost.setdefault(plan.notebook, plan)
             yield plan, end
 
 

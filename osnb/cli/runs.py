@@ -116,12 +116,12 @@ def reproduce(
 ):
     """Run every params file of a size: first those that train, then those that read the results."""
     from osnb import repro
-    from osnb.run import plan
+    from osnb.run import CROSS, plan
 
     for value, valid in ((paper, ["", *PAPERS]), (size, SIZES)):
         if value not in valid:
             raise ValueError(f"{value!r} is not one of: {', '.join(filter(None, valid))}")
-    digits = ["0", PAPERS[paper]] if paper else ["0", *PAPERS.values()]
+    digits = f"0{PAPERS[paper]}" if paper else "".join(["0", *PAPERS.values(), CROSS])
     plans = [plan(file) for file in sorted((repro.root() / "params").glob("*/*.yaml"))]
     chosen = [x for x in plans if x.parameters.get("size") == size and x.notebook[0] in digits]
     if not chosen:

@@ -5,6 +5,6 @@
 
 from osnb.run.execution import done, execute, inputs, once
 from osnb.run.kernels import interrupt
-from osnb.run.plans import Plan, Refused, plan
+from osnb.run.plans import CROSS, Plan, Refused, plan
 
-__all__ = ["Plan", "Refused", "done", "execute", "inputs", "interrupt", "once", "plan"]
+__all__ = ["CROSS", "Plan", "Refused", "done", "execute", "inputs", "interrupt", "once", "plan"]

@@ -32,7 +32,7 @@ def inputs(plan: Plan) -> dict[str, str]:
     found = {}
     # in the order of tables.collect: a run in runs/ takes the place of its published copy
     for base in (repro.root() / "figures", repro.out() / "figures", repro.out() / "runs"):
-        for path in sorted(base.glob(f"{plan.notebook[0]}?_*_train/*/scores.parquet")):
+        for path in sorted(base.glob(f"{plan.reads}/*/scores.parquet")):
             try:
                 stamp = json.loads(pq.read_schema(path).metadata[b"osnb"])
             except (ValueError, KeyError, TypeError):  # not whole: its reader will say so

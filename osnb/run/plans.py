@@ -13,6 +13,8 @@ import yaml
 
 from osnb import repro
 
+CROSS = "4"  # first digit of notebooks that read the results of every paper
+
 
 class Refused(ValueError):
     """Input for which nothing is started; the message is a sentence for the person."""
@@ -57,6 +59,11 @@ class Plan:
     def collects(self) -> bool:
         """Whether the notebook reads finished training runs, which only `collect` does."""
         return _collects(self.source, _version(self.source))
+
+    @property
+    def reads(self) -> str:
+        """Pattern of the training notebooks whose results it reads: its paper's, or all of them."""
+        return "*_train" if self.notebook.startswith(CROSS) else f"{self.notebook[0]}?_*_train"
 
     def code(self) -> str:
         """Hash of the code that the run follows from: the notebook's and what that reaches."""
