@@ -360,7 +360,8 @@ def test_an_interrupt_between_two_cells_ends_the_next_one(tmp_path):
         client.start_channels()
         await client.wait_for_ready(timeout=60)
         kernel.process.send_signal(signal.SIGINT)
-        told = [await client.execute("1 + 1", reply=True, timeout=30) for _ in range(2)]
+        cell = "import os\nassert os.environ['OPENBLAS_NUM_THREADS'] == '1'"
+        told = [await client.execute(cell, reply=True, timeout=30) for _ in range(2)]
         client.stop_channels()
         await manager.shutdown_kernel()
         return [(each["content"]["status"], each["content"].get("ename")) for each in told]

@@ -96,6 +96,8 @@ def started(cwd: Path) -> Iterator[Kernel]:
         "IPYTHONDIR": str(repro.out() / "runs" / ".ipython"),
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "JPY_PARENT_PID": str(os.getpid()),  # it ends when that is gone
+        # numpy's sums in one order, whatever machine: what is fitted then has equal bytes
+        "OPENBLAS_NUM_THREADS": "1",
     }
     command = [sys.executable, "-m", "osnb.kernel", QUIET]
     options = {"cwd": cwd, "stdin": subprocess.PIPE, "start_new_session": True}
