@@ -335,5 +335,5 @@ def test_the_readme_deviates_from_table_2_in_four_cells():
 
 
 def test_an_artefact_without_a_rule_of_comparison_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"need one of table_1, .*figure_4; got 'figure_9'"):
+    with pytest.raises(ValueError, match=r"need one of table_1, .*figure_7; got 'figure_9'"):
         gallery.COMPARED["kim2021"](tmp_path, "figure_9")
