@@ -8,6 +8,10 @@ READY := .venv/ready
 PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3.14 python3 python
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 PYTEST := $(BIN)/python -m pytest -q -p no:cacheprovider
+# JupyterLab shows Markdown files as pages, not as text to edit, and asks for no news from afar
+SETTINGS := .venv/share/jupyter/lab/settings
+QUIET := "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}
+PAGES := "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}}
 # `pytest --nbval-lax notebooks/` in two halves, which write to a temporary folder: those that
 # read results find the committed scores there, not what the training ones have just made
 NBVAL := $(PYTEST) --nbval-lax --nbval-current-env
@@ -37,8 +41,10 @@ lint: $(READY)
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --no-cache --check .
 
-lab: $(READY) ## open JupyterLab at the tour
-	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/00_tour.ipynb
+lab: $(READY) ## open JupyterLab at the index of the notebooks
+	@mkdir -p $(SETTINGS) && echo '{$(PAGES), $(QUIET)}' > $(SETTINGS)/overrides.json
+	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
+	  --LabApp.default_url=/lab/tree/notebooks/README.md
 
 outputs: reproduce ## for developers: keep the miniatures' outputs in notebooks/
 	$(BIN)/osnb outputs

@@ -110,6 +110,76 @@ def check(
     return None
 
 
+def require(
+    mine: Callable,
+    theirs: Callable,
+    *,
+    inputs: Maker,
+    conventions: Sequence[str] = (),
+    cases: int = 50,
+    seed: int = 0,
+    rtol: float = 1e-6,
+) -> None:
+    """As `check`, for hidden tests: silent if `mine` is right, an error if it is not.
+
+    Raises:
+        AssertionError: `mine` is wrong, raised, or is not written yet; with check's sentence.
+    """
+    rng = np.random.default_rng(seed)
+    given = [inputs(rng) for _ in range(cases)]
+    wanted = _values(theirs, given)
+    case, verdict = _first(mine, given, wanted, rtol)
+    if not verdict:
+        return
+    lines = [verdict]
+    if verdict != "not written yet":
+        name = getattr(mine, "__name__", "yours")
+        lines.append(f"on input {case} of {cases}: {name}({_short(given[case - 1])})")
+    for convention in conventions:
+        values = _values(partial(theirs, convention=convention), given)
+        if not _first(mine, given, values, rtol)[1]:
+            lines.append(f"on all {cases} inputs yours gives what {convention=} gives")
+    raise AssertionError("\n  ".join(lines))
+
+
+def quiz(answers: Any, *, questions: int, key: str = "") -> int | None:
+    """Say how many questions are answered; with a key, count the right answers instead.
+
+    Args:
+        answers: one letter from a to d for each question, such as "abcda"; capitals serve.
+        questions: their number.
+        key: the right letters; "" for students, who have none.
+
+    Returns:
+        The number of right answers, in [0, questions]; none without a key.
+
+    Raises:
+        ValueError: the key is not one letter from a to d for each question.
+    """
+    letters = answers.strip().lower() if isinstance(answers, str) else ""
+    if key and (len(key) != questions or set(key) - set("abcd")):
+        raise ValueError(f"a key needs {questions} letters from a to d; got {key!r}")
+    if key:
+        right = zip(letters, key, strict=False) if len(letters) <= questions else ()
+        return sum(mine == theirs for mine, theirs in right)
+    return print(_answered(answers, letters, questions))
+
+
+def _answered(answers: Any, letters: str, questions: int) -> str:
+    """How far a quiz is answered, in a sentence."""
+    if not isinstance(answers, str) and answers is not ... and answers is not None:
+        example = "".join("abcd"[i % 4] for i in range(questions))
+        return f'answers is a text, such as "{example}"; got {type(answers).__name__}'
+    if not letters:
+        return "not answered yet"
+    wrong = next((i for i, letter in enumerate(letters) if letter not in "abcd"), None)
+    if wrong is not None:
+        return f"answer {wrong + 1} is {letters[wrong]!r}; needed a letter from a to d"
+    if len(letters) > questions:
+        return f"{len(letters)} letters for {questions} questions"
+    return f"{len(letters)} of {questions} answered"
+
+
 def _values(function: Callable, given: list) -> list:
     return [_call(function, case) for case in given]
 

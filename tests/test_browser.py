@@ -5,6 +5,7 @@ Wherever a Chromium or Chrome is found; conftest.py says loudly when none is.
 
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import contextmanager
 
 import pytest
 
@@ -131,14 +133,21 @@ def lab(tmp_path):
         file = tmp_path / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(values))
+    with _serving(tmp_path, f"--ServerApp.root_dir={folder}") as (address, token):
+        yield f"{address}/lab/tree/00_tour.ipynb?token={token}", folder
+
+
+@contextmanager
+def _serving(tmp_path, *words):
+    """(address, token) of a JupyterLab server whose own files are all in the folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     token = secrets.token_hex(16)
     command = [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *words),
         *(f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--ServerApp.ip=127.0.0.1"),
-        *(f"--ServerApp.root_dir={folder}", "--LabApp.extension_manager=readonly"),
+        "--LabApp.extension_manager=readonly",
         *("--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate", "--LabApp.news_url="),
     ]
     places = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
@@ -150,7 +159,7 @@ def lab(tmp_path):
         process = subprocess.Popen(command, env=os.environ | own, stdout=log, stderr=log)
         try:
             _answers(f"http://127.0.0.1:{port}/api?token={token}", process, tmp_path / "log")
-            yield f"http://127.0.0.1:{port}/lab/tree/00_tour.ipynb?token={token}", folder
+            yield f"http://127.0.0.1:{port}", token
         finally:
             process.terminate()
             process.wait(START)
@@ -223,3 +232,33 @@ def _ran_whole(path):
     assert all(cell["execution_count"] for cell in cells)
     outputs = [output for cell in cells for output in cell["outputs"]]
     assert not [x for x in outputs if x["output_type"] == "error"]
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """What `make lab` opens, served from the project's folder, with the settings it writes."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    words = ["make", "-C", str(repro.root()), "--dry-run", "lab"]
+    plan = subprocess.run(words, capture_output=True, text=True, check=True, env=env).stdout
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "overrides.json").write_text(re.search(r"echo '(.+)' >", plan)[1])
+    url = re.search(r"--LabApp.default_url=\S+", plan)[0]
+    words = (f"--ServerApp.root_dir={repro.root()}", f"--LabApp.app_settings_dir={tmp_path}/app")
+    with _serving(tmp_path, *words, url) as (address, token):
+        yield f"{address}/?token={token}"
+
+
+def test_make_lab_opens_the_index_as_a_page_whose_links_open_notebooks(opened, page):
+    page.goto(opened)
+    page.wait_for_selector(".jp-MarkdownViewer h1", timeout=START * 1000)
+    assert "/lab/tree/notebooks/README.md" in page.url
+    assert page.locator(".jp-FileEditor").count() == 0
+    names = sorted(path.stem for path in (repro.root() / "notebooks").glob("*.ipynb"))
+    rows = page.locator(".jp-MarkdownViewer table").first.locator("tbody tr")
+    assert rows.locator("td:first-child").all_inner_texts() == names
+    if os.environ.get("OSNB_SHOTS"):
+        page.screenshot(path=f"{os.environ['OSNB_SHOTS']}/index.png")
+    page.locator(f'.jp-MarkdownViewer a:text-is("{names[0]}")').first.click()
+    page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=START * 1000)
+    page.wait_for_function(IDLE, timeout=START * 1000)  # a server does not end while one starts
+    assert (page.said, page.asked) == ([], [])

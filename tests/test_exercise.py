@@ -211,3 +211,89 @@ def test_random_scores_hold_ties_and_errors():
     assert any(len(np.unique(np.r_[k, u])) < len(k) + len(u) for k, _, u in draws)
     assert any(len(np.unique(np.r_[k, u])) == len(k) + len(u) for k, _, u in draws)
     assert {bool(c.all()) for _, c, _ in draws} == {True, False}
+
+
+# Hidden tests and quizzes
+
+
+def test_require_is_silent_about_what_is_right(capsys):
+    settings = {"inputs": exercise.scores, "conventions": ["bisgin"], "seed": 7}
+    assert exercise.require(metrics.oscr, metrics.oscr, **settings) is None
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("mine", "said"),
+    [
+        (lambda k, c, u: None, "not written yet"),
+        (lambda k, c, u: k[99], "raised IndexError: index 99"),
+        (lambda k, c, u: 0, "wrong: yours gives int; needed 2 values"),
+        (partial(metrics.oscr, convention="bisgin"), "convention='bisgin' gives"),
+    ],
+)
+def test_require_raises_the_sentences_of_check(capsys, mine, said):
+    settings = {"inputs": exercise.scores, "conventions": ["bisgin"], "seed": 7}
+    lines = verdict(capsys, mine, **settings)
+    with pytest.raises(AssertionError) as found:
+        exercise.require(mine, metrics.oscr, **settings)
+    assert [line.strip() for line in str(found.value).splitlines()] == [x.strip() for x in lines]
+    assert said in str(found.value)
+
+
+def test_require_draws_other_inputs_for_another_seed():
+    seen = []
+    for seed in (0, 1, 1):
+        seen.append([])
+        mine = seen[-1].append
+        with pytest.raises(AssertionError, match="not written yet"):
+            exercise.require(
+                mine, lambda x: x, inputs=lambda rng: (rng.random(),), cases=1, seed=seed
+            )
+    assert seen[0] != seen[1] == seen[2]
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ("", "not answered yet"),
+        ("  ", "not answered yet"),
+        (..., "not answered yet"),
+        (None, "not answered yet"),
+        ("abcda", "5 of 5 answered"),
+        (" ABCDA ", "5 of 5 answered"),
+        ("ab", "2 of 5 answered"),
+        ("abxda", "answer 3 is 'x'; needed a letter from a to d"),
+        ("ab da", "answer 3 is ' '; needed a letter from a to d"),
+        ("abcdab", "6 letters for 5 questions"),
+        (["a"], 'answers is a text, such as "abcda"; got list'),
+    ],
+)
+def test_a_quiz_without_its_key_says_how_far_it_is_answered(capsys, answers, said):
+    assert exercise.quiz(answers, questions=5) is None
+    assert capsys.readouterr().out == f"{said}\n"
+
+
+@pytest.mark.parametrize(
+    ("answers", "right"),
+    [
+        ("bdacb", 5),
+        ("BDACB", 5),
+        ("bdacc", 4),
+        ("bd", 2),
+        ("db", 0),
+        ("", 0),
+        (..., 0),
+        (["b"], 0),
+        ("xdacb", 4),
+        ("bdacbb", 0),
+    ],
+)
+def test_a_quiz_with_its_key_counts_what_is_right_and_prints_nothing(capsys, answers, right):
+    assert exercise.quiz(answers, questions=5, key="bdacb") == right
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("key", ["abc", "abcde", "ABCDA"])
+def test_a_key_that_does_not_fit_is_the_lecturers_mistake(key):
+    with pytest.raises(ValueError, match=f"a key needs 5 letters from a to d; got '{key}'"):
+        exercise.quiz("", questions=5, key=key)

@@ -47,6 +47,7 @@ ROOMS = {
     "publish": ({"repro"}, set(), set()),
     "verify": ({"repro", "record", "publish"}, set(), {"pyarrow"}),
     "archive": ({"repro", "record", "publish", "tables", "verify"}, set(), {"rocrate", "pyarrow"}),
+    "course": ({"repro", "archive"}, set(), {"nbformat", "nbconvert", "nbgrader"}),
     "run": (
         {"repro", "record", "publish"},
         {"yaml"},
@@ -64,6 +65,8 @@ ROOMS = {
         {"rich", "torch", "sklearn", "PIL", "pyarrow"}
         | {"osr_metrics", "pytorch_ood", "torch_uncertainty", "torchmetrics"},
     ),
+    "doctor": ({"repro", "train", "vision"}, set(), {"torch", "jupyter_client"}),
+    "index": ({"repro", "gallery"}, {"pandas"}, set()),
     "cli": (set(), {"typer"}, {"rich", "yaml", "pyarrow"}),
 }
 ANY_LATER = {"bench", "cli"}  # import any room, inside functions

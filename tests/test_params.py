@@ -8,13 +8,11 @@ from osnb import repro, run
 
 NOTEBOOKS = [
     *("00_tour", "01_curves", "10_palechor_protocols", "11_palechor_losses"),
-    *("12_palechor_train", "13_palechor_results"),
+    *("12_palechor_train", "13_palechor_results", "14_palechor_capstone"),
     *("20_vaze_splits", "21_vaze_train", "22_vaze_correlation", "23_vaze_max_logit"),
     *("24_vaze_semantic_shift", "25_vaze_feature_norms", "26_vaze_ood"),
-    "30_kim_benchmark",
-    "31_kim_train",
-    "32_kim_tasks",
-    "33_kim_unified",
+    "27_vaze_capstone",
+    *("30_kim_benchmark", "31_kim_train", "32_kim_tasks", "33_kim_unified", "34_kim_capstone"),
     "40_cross",
 ]
 SIZES = ("mini", "tiny", "paper")

@@ -27,19 +27,23 @@ def claims(
 
 
 def outputs():
-    """For developers: keep the default runs' outputs in notebooks/, their numbers in README.md."""
-    from osnb import gallery, repro
+    """For developers: keep default runs' outputs in notebooks/, their numbers in both READMEs."""
+    from osnb import gallery, index, record, repro
     from osnb.publish import keep_outputs
 
+    kept = {}
     for notebook in sorted((repro.root() / "notebooks").glob("*.ipynb")):
         executed, reason = _default_run(notebook)
         if not reason:
             keep_outputs(notebook, executed)
+            kept[notebook.stem] = record.read(executed.parent) or {}
         print(f"{notebook.stem:30} {reason or 'outputs kept'}")
     root = repro.root()
     found = {paper: gallery.rows(root, paper) for paper in gallery.COMPARED}
     found["findings"] = gallery.findings(root)
     gallery.update(root / "README.md", found)
+    index.measure(root, kept)
+    index.update(root)
 
 
 def _default_run(notebook: Path) -> tuple[Path, str]:

@@ -7,8 +7,11 @@ changes no setting of matplotlib, and no figure belongs to pyplot, so none has t
 
 from osnb.plots.benchmark import gathered, resize_sheet, roughness, task_sketch
 from osnb.plots.correlation import accuracy_auroc, correlation_points
+from osnb.plots.costs import cost_points, cost_table, coverage_points, least_cost
 from osnb.plots.cross import method_tasks
 from osnb.plots.curves import confidence_history, oscr_by_loss, oscr_curves, oscr_points
+from osnb.plots.described import Figure, describe
+from osnb.plots.gradients import LOSS_NAMES, gradient_points, loss_gradients
 from osnb.plots.histograms import (
     histogram_points,
     operating_counts,
@@ -16,6 +19,7 @@ from osnb.plots.histograms import (
     score_histograms,
 )
 from osnb.plots.history import training
+from osnb.plots.judged import judged
 from osnb.plots.lessons import (
     contact_sheet,
     distance_boxes,
@@ -26,6 +30,7 @@ from osnb.plots.lessons import (
 from osnb.plots.methods import contrast_points, contrasts, method_gains, method_points
 from osnb.plots.norms import feature_norms, feature_plane
 from osnb.plots.ood import accuracy_and_near, rules_by_set
+from osnb.plots.roles import role_tree
 from osnb.plots.semantic import (
     class_likeness,
     class_numbers,
@@ -34,7 +39,6 @@ from osnb.plots.semantic import (
     split_gains,
 )
 from osnb.plots.splits import bin_histograms, bin_points, class_sheet, shared_levels
-from osnb.plots.style import Figure
 from osnb.plots.tasks import (
     density_points,
     predicted_points,
@@ -47,6 +51,7 @@ from osnb.plots.unified import accepted_at_risk, improvements, risk_curves, stac
 from osnb.plots.unified_points import improvement_points, risk_points, risk_table
 
 __all__ = [
+    "LOSS_NAMES",
     "Figure",
     "accepted_at_risk",
     "accuracy_and_near",
@@ -63,15 +68,23 @@ __all__ = [
     "contrast_points",
     "contrasts",
     "correlation_points",
+    "cost_points",
+    "cost_table",
+    "coverage_points",
     "density_points",
+    "describe",
     "distance_boxes",
     "distance_summary",
     "feature_norms",
     "feature_plane",
     "gathered",
+    "gradient_points",
     "histogram_points",
     "improvement_points",
     "improvements",
+    "judged",
+    "least_cost",
+    "loss_gradients",
     "method_gains",
     "method_points",
     "method_tasks",
@@ -90,6 +103,7 @@ __all__ = [
     "risk_curves",
     "risk_points",
     "risk_table",
+    "role_tree",
     "roughness",
     "rules_by_set",
     "score_histograms",

@@ -9,7 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import SubFigure
 from matplotlib.patches import Rectangle
 
-from osnb.plots.style import Figure, laid_out, need, panels
+from osnb.plots.described import Figure, panels
+from osnb.plots.style import (
+    laid_out,
+    need,
+)
 
 # What a task wants of a kind of sample: colours of the field and of the word in it.
 ANSWERS = {"accept": ("#9fc5e0", "black"), "reject": ("#8b1a4a", "white"), "": ("0.95", "black")}

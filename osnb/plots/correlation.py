@@ -9,7 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from osnb import metrics
-from osnb.plots.style import Figure, laid_out, need, note, panels
+from osnb.plots.described import Figure, panels
+from osnb.plots.style import (
+    laid_out,
+    need,
+    note,
+)
 
 MEASURES = ("accuracy", "auroc")
 # Neighbours differ in grey too (Okabe and Ito's colours, the light yellow left out).

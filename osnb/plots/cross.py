@@ -6,7 +6,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from osnb.plots.style import Figure, laid_out, need, note, panels
+from osnb.plots.described import Figure, panels
+from osnb.plots.style import (
+    laid_out,
+    need,
+    note,
+)
 
 COLUMNS = ["method", "benchmark", "task", "value"]
 MAP = "cividis"  # one that a colour-blind reader sees as others do

@@ -5,11 +5,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from osnb import metrics
+from osnb.plots.described import Figure, panels
 from osnb.plots.style import (
     LOSSES,
     PROTOCOLS,
     ROLES,
-    Figure,
     band,
     count,
     label_outside,
@@ -17,7 +17,6 @@ from osnb.plots.style import (
     look,
     need,
     note,
-    panels,
     present,
     room_above,
 )

@@ -5,19 +5,19 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from osnb import metrics
+from osnb.plots.described import Figure, panels
+from osnb.plots.judged import Images, judged, pictures, strip
 from osnb.plots.style import (
     LOSSES,
     PROTOCOLS,
     ROLE_STYLES,
     ROLES,
     SCORES,
-    Figure,
     finite,
     label_outside,
     laid_out,
     look,
     need,
-    panels,
     present,
     room_above,
 )
@@ -134,33 +134,52 @@ def operating_counts(table: pd.DataFrame, *, score: str, threshold: float) -> pd
 
 
 @laid_out
-def operating_point(table: pd.DataFrame, *, score: str, threshold: float) -> Figure:
+def operating_point(
+    table: pd.DataFrame, *, score: str, threshold: float, images: Images | None = None
+) -> Figure:
     """One threshold three times: on the OSCR curve, over the scores, and in counts.
+
+    With images, two rows of them below: the unknown samples that are accepted with the highest
+    scores, and the known ones that are rejected with the lowest.
 
     Args:
         table: the scores table of one run, with known samples and others.
         score: column of a rule that needs no label, such as max_softmax.
         threshold: in the unit of the score; a score at it is accepted.
+        images: (N, H, W), (N, H, W, 1) or (N, H, W, 3), uint8 or floats in [0, 1], one for each
+            row of the table; or a function that gives those of some of its rows; or none.
 
     Raises:
-        ValueError: a column, the known or the other samples are missing, or a score is not
-            finite.
+        ValueError: a column, the known or the other samples are missing, a score is not
+            finite, or the images do not fit the rows.
     """
     counts = operating_counts(table, score=score, threshold=threshold)
     if "known" not in set(counts["role"]) or len(counts) == 1:
         raise ValueError(f"need known samples and others; got {', '.join(counts['role'])}")
-    figure, axes = panels(1, 3, width=10 / 3, height=3.1)
-    curve, scores, cells = axes[0]
+    strips = 0 if images is None else 2
+    figure = Figure(figsize=(10, 3.1 + 1.15 * strips))
+    grid = figure.add_gridspec(1 + strips, 3, height_ratios=[3.1, *[0.75] * strips])
+    curve, scores, cells = (figure.add_subplot(grid[0, k]) for k in range(3))
     _marked_curves(curve, table, score, counts)
-    bins = np.histogram_bin_edges(table[score], 30)
-    bars = [_bars(part[score], bins).assign(role=role) for role, part in table.groupby("role")]
-    _stairs(scores, pd.concat(bars))
-    scores.axvline(threshold, color="black", linewidth=1)
-    scores.set(xlabel=SCORES.get(score, score), ylabel="density", ylim=(0, None))
-    scores.set_title(f"threshold {threshold:.3g}")
+    _marked_scores(scores, table, score, threshold)
     _cells(cells, counts)
+    if images is not None:
+        for place, (name, rows) in enumerate(
+            judged(table, score=score, threshold=threshold).items(), 1
+        ):
+            shown = pictures(images, rows, len(table))
+            strip(figure.add_subplot(grid[place, :]), rows, shown, score=score, name=name)
     label_outside(figure, [scores])
     return figure
+
+
+def _marked_scores(ax: Axes, table: pd.DataFrame, score: str, threshold: float) -> None:
+    bins = np.histogram_bin_edges(table[score], 30)
+    bars = [_bars(part[score], bins).assign(role=role) for role, part in table.groupby("role")]
+    _stairs(ax, pd.concat(bars))
+    ax.axvline(threshold, color="black", linewidth=1)
+    ax.set(xlabel=SCORES.get(score, score), ylabel="density", ylim=(0, None))
+    ax.set_title(f"threshold {threshold:.3g}")
 
 
 def _marked_curves(ax: Axes, table: pd.DataFrame, score: str, counts: pd.DataFrame) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from osnb.plots import described
 from osnb.plots.style import LOSSES, Figure, label_outside, laid_out, look, need, panels, present
 
 
@@ -23,7 +24,7 @@ def oscr(curves: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
     if len(curves) < 2:
         raise ValueError(f"need at least two curves; got {', '.join(curves) or 'none'}")
     (name, first), *others = curves.items()
-    figure, axes = panels(1, len(others), width=3.0, height=3.1, sharey=True)
+    figure, axes = described.panels(1, len(others), width=3.0, height=3.1, sharey=True)
     for ax, (other, (fpr, ccr)) in zip(axes[0], others, strict=True):
         ax.fill_between(
             fpr, ccr, color="#c9d7e6", linewidth=0, label="area by the rule in the title"
@@ -47,7 +48,7 @@ def negative_gradient(values: pd.DataFrame) -> Figure:
             background, ...), value (nats) and gradient (of value by logit).
     """
     need(values, ["logit", "loss", "value", "gradient"])
-    figure, axes = panels(1, 2, width=4, height=3, sharex=True)
+    figure, axes = described.panels(1, 2, width=4, height=3, sharex=True)
     for loss in present(values["loss"], list(LOSSES)):
         part = values[values["loss"] == loss].sort_values("logit")
         for ax, column in zip(axes[0], ("value", "gradient"), strict=True):
@@ -82,7 +83,7 @@ def contact_sheet(
         if len(labels) not in {0, wanted}:
             raise ValueError(f"need {wanted} {name}, or none; got {len(labels)}")
     side = min(0.8, 8.6 / columns)
-    figure = Figure(
+    figure = described.Figure(
         figsize=(side * columns + 1.2 * bool(rows), (side + 0.2 * bool(titles)) * height)
     )
     axes = figure.subplots(height, columns, squeeze=False)

@@ -10,7 +10,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from osnb import metrics
-from osnb.plots.style import Figure, label_outside, laid_out, need, note, panels
+from osnb.plots.described import Figure, panels
+from osnb.plots.style import (
+    label_outside,
+    laid_out,
+    need,
+    note,
+)
 
 KINDS = {  # colour, marker and name
     "cited": ("#222222", "D", "printed in the paper, on its own data"),

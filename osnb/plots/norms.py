@@ -7,16 +7,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from osnb.plots.described import Figure, panels
 from osnb.plots.style import (
     ROLE_STYLES,
-    Figure,
     band,
     label_outside,
     laid_out,
     look,
     need,
     note,
-    panels,
 )
 
 # Column of a history, then colour, line, marker and label; neighbours differ in grey too.

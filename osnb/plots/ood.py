@@ -4,7 +4,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from osnb.plots.style import Figure, label_outside, laid_out, need, note, panels
+from osnb.plots.described import Figure, panels
+from osnb.plots.style import (
+    label_outside,
+    laid_out,
+    need,
+    note,
+)
 
 # Colour and marker of a set, in the order of the table; colours after Okabe and Ito.
 LOOKS = (

@@ -7,7 +7,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from osnb import metrics
-from osnb.plots.style import Figure, label_outside, laid_out, need, note, panels, present
+from osnb.plots.described import Figure, panels
+from osnb.plots.style import (
+    label_outside,
+    laid_out,
+    need,
+    note,
+    present,
+)
 
 # Colour and marker of one series each; neighbours differ in grey too.
 SERIES = {

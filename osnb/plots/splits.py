@@ -9,7 +9,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from osnb.plots.style import Figure, finite, label_outside, laid_out, need, panels, present
+from osnb.plots.described import Figure, panels
+from osnb.plots.style import (
+    finite,
+    label_outside,
+    laid_out,
+    need,
+    present,
+)
 
 # Colour and hatch of a bin; neighbours differ in grey too.
 BINS = {

@@ -9,7 +9,14 @@ import numpy as np
 import pandas as pd
 
 from osnb import metrics
-from osnb.plots.style import Figure, finite, label_outside, laid_out, need, note, panels
+from osnb.plots.described import Figure, panels
+from osnb.plots.style import (
+    finite,
+    label_outside,
+    laid_out,
+    need,
+    note,
+)
 
 KEYS = ["run", "benchmark", "method", "task", "dataset", "seed"]
 KINDS = {  # colour, line and marker; Okabe and Ito's colours

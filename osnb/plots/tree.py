@@ -6,11 +6,11 @@ from itertools import pairwise
 import pandas as pd
 from matplotlib.axes import Axes
 
+from osnb.plots.described import Figure
 from osnb.plots.style import (
     PROTOCOLS,
     ROLE_STYLES,
     ROLES,
-    Figure,
     label_outside,
     laid_out,
     look,

@@ -6,7 +6,14 @@ from matplotlib.ticker import PercentFormatter
 
 from osnb.plots.correlation import COLORS as OKABE_ITO
 from osnb.plots.correlation import MARKERS
-from osnb.plots.style import Figure, label_outside, laid_out, need, note, panels, present
+from osnb.plots.described import Figure, panels
+from osnb.plots.style import (
+    label_outside,
+    laid_out,
+    need,
+    note,
+    present,
+)
 from osnb.plots.unified_points import PERFECT, RIGHT, risk_table
 
 POINTS = ("benchmark", "method", "side", "improvement", "low", "high")

@@ -17,6 +17,7 @@ from osnb.protocols.miniature import (
     mini_ssb_imagenet,
     mini_tinyimagenet,
 )
+from osnb.protocols.moved import class_counts, moved
 from osnb.protocols.palechor import (
     P1_KNOWN,
     P1_NEGATIVE,
@@ -59,6 +60,7 @@ __all__ = [
     "PROTOCOLS",
     "SPLITS",
     "Member",
+    "class_counts",
     "class_list",
     "closed",
     "counts",
@@ -67,6 +69,7 @@ __all__ = [
     "file_lists",
     "ilsvrc_files",
     "images",
+    "moved",
     "p1",
     "p2",
     "p3",

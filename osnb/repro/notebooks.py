@@ -9,19 +9,57 @@ from typing import Any
 LOCAL = {"run", "data", "workers", "cache", "resident"}  # they change no number: names, places
 
 
+REGIONS = {"SOLUTION": "...", "HIDDEN TESTS": None}  # what stands in a region's place
+
+
 def code_cells(notebook: Path, *, parameters: bool = True) -> list[str]:
-    """The source of each code cell, injected parameters left out.
+    """The source of each code cell as students get it, the cells of a quiz left out.
+
+    That is what the numbers of a run follow from: neither a solution nor a hidden test changes
+    one. Left out are injected parameters and cells tagged `course`.
 
     Args:
         notebook: its path.
         parameters: whether the cell tagged `parameters` is wanted too.
+
+    Raises:
+        ValueError: a solution or a hidden test is not closed.
     """
-    skipped = {"injected-parameters"} | (set() if parameters else {"parameters"})
+    skipped = {"injected-parameters", "course"} | (set() if parameters else {"parameters"})
     return [
-        "".join(cell["source"])
+        cleared("".join(cell["source"]), name=Path(notebook).name)
         for cell in _cells(notebook)
         if cell["cell_type"] == "code" and not skipped & set(cell["metadata"].get("tags", []))
     ]
+
+
+def cleared(text: str, *, name: str) -> str:
+    """A cell's text without its regions, as nbgrader clears it.
+
+    The lines from `### BEGIN SOLUTION` to `### END SOLUTION` become `...` with the indentation
+    of the first; those from `### BEGIN HIDDEN TESTS` to `### END HIDDEN TESTS` go.
+
+    Args:
+        text: of the cell.
+        name: of the notebook, for the error.
+
+    Raises:
+        ValueError: a region has one end only, or begins in another one.
+    """
+    lines, inside = [], ""
+    for line in text.split("\n"):
+        begun = next((kind for kind in REGIONS if f"BEGIN {kind}" in line), "")
+        ended = next((kind for kind in REGIONS if f"END {kind}" in line), "")
+        if (begun and inside) or (ended and ended != inside):
+            raise ValueError(f"{name} has a line {line.strip()!r} out of place in:\n{text}")
+        if begun and REGIONS[begun]:
+            lines.append(line[: len(line) - len(line.lstrip())] + REGIONS[begun])
+        elif not (inside or begun or ended):
+            lines.append(line)
+        inside = begun or (inside if not ended else "")
+    if inside:
+        raise ValueError(f"{name} has a line '### BEGIN {inside}' without its END in:\n{text}")
+    return "\n".join(lines)
 
 
 def declared(notebook: Path) -> dict[str, Any]:

@@ -1,0 +1,215 @@
+"""The capstones: what they train with, and that their judge tells better from worse."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from osnb import capstone, losses, metrics, scores
+from osnb.labels import NEGATIVE, UNKNOWN
+
+LETTERS = "ACEFHJ"
+
+
+def largest(part):
+    """Log-odds of the largest softmax probability."""
+    return scores.max_softmax_log_odds(part.out, known=capstone.KNOWN)
+
+
+@pytest.fixture(scope="module")
+def asked():
+    return capstone.answers(losses.softmax, seed=0, negatives=0.0)
+
+
+@pytest.fixture(scope="module")
+def with_negatives():
+    return capstone.answers(partial(losses.entropic, weight=1.0), seed=0, negatives=1.0)
+
+
+@pytest.fixture(scope="module")
+def held_and_test():
+    return capstone.confidences(seed=0, letters=LETTERS)
+
+
+# Training
+
+
+def test_each_kind_of_image_is_asked_in_its_splits(asked):
+    sides = {split: {side for s, side in asked if s == split} for split, _ in asked}
+    assert sides["train"] == sides["val"] == {"known", "negative"}
+    assert sides["test"] == {"known", "negative", "unknown", "letters"}
+
+
+def test_answers_have_a_row_of_each_kind_for_every_image(asked):
+    for (_, side), part in asked.items():
+        assert part.logits.shape == (len(part.rows), 5)
+        assert part.features.shape == (len(part.rows), 64)
+        assert part.out.logits is part.logits
+        expected = {"negative": {NEGATIVE}, "unknown": {UNKNOWN}, "letters": {UNKNOWN}}
+        assert set(part.labels) == expected.get(side, set(range(5)))
+
+
+def test_only_known_images_can_be_right_and_most_of_them_are(asked):
+    assert asked["test", "known"].right.mean() > 0.95
+    assert not asked["test", "unknown"].right.any()
+
+
+def test_no_test_image_is_trained_on(asked):
+    samples = {split: set() for split in ("train", "val", "test")}
+    for (split, _), part in asked.items():
+        samples[split] |= set(part.rows["sample"])
+    assert not samples["train"] & (samples["val"] | samples["test"])
+
+
+def test_the_same_seed_gives_the_same_answers_and_another_seed_other_images(asked):
+    again = capstone.answers(losses.softmax, seed=0, negatives=0.0)
+    np.testing.assert_array_equal(again["test", "known"].logits, asked["test", "known"].logits)
+    other = capstone.answers(losses.softmax, seed=1, negatives=0.0)["test", "known"]
+    assert set(other.rows["sample"]) != set(asked["test", "known"].rows["sample"])
+
+
+@pytest.mark.parametrize(("negatives", "shown"), [(0.0, 0), (0.1, 16), (1.0, 145)])
+def test_training_shows_the_share_of_negatives_that_is_asked_for(negatives, shown, monkeypatch):
+    seen = []
+
+    def loss(out, labels):
+        seen.append(int((labels == NEGATIVE).sum()))
+        return losses.softmax(out, labels)
+
+    monkeypatch.setattr(capstone, "EPOCHS", 1)
+    capstone.answers(loss, seed=0, negatives=negatives)
+    assert sum(seen) == shown
+
+
+@pytest.mark.parametrize("negatives", [-0.1, 1.1])
+def test_a_share_of_negatives_is_a_rate(negatives):
+    with pytest.raises(ValueError, match=f"a rate in .0, 1.; got {negatives}"):
+        capstone.answers(losses.softmax, seed=0, negatives=negatives)
+
+
+# Judging
+
+
+def test_a_line_is_what_the_metrics_say(asked):
+    line = capstone.line(asked, largest)
+    known, unknown, letters = (asked["test", s] for s in ("known", "unknown", "letters"))
+    pool = np.concatenate([largest(unknown), largest(letters)])
+    assert line["accuracy"] == known.right.mean()
+    assert line["auroc_pooled"] == metrics.auroc(largest(known), pool)
+    assert line["oscr_unknown"] == metrics.oscr_area(largest(known), known.right, largest(unknown))
+    at = capstone.ccr(asked, largest, fpr=0.1)
+    assert at == metrics.ccr_at_fpr(largest(known), known.right, largest(unknown), fpr=0.1)
+
+
+def test_a_loss_that_uses_negatives_beats_cross_entropy_by_more_than_the_margin(with_negatives):
+    before = capstone.line(capstone.answers(losses.softmax, seed=0, negatives=1.0), largest)
+    after = capstone.line(with_negatives, largest)
+    capstone.require(after["auroc_unknown"], before["auroc_unknown"], margin=0.01, what="AUROC")
+
+
+def test_what_does_not_reach_the_margin_is_refused_with_both_numbers():
+    capstone.require(0.75, 0.5, margin=0.25, what="AUROC")
+    with pytest.raises(AssertionError, match=r"AUROC is 0.700, the baseline's 0.500: \+0.200"):
+        capstone.require(0.7, 0.5, margin=0.25, what="AUROC")
+
+
+def test_the_table_has_a_row_for_each_test_image(asked):
+    table = capstone.table(asked, largest)
+    assert len(table) == sum(
+        len(part.rows) for (split, _), part in asked.items() if split == "test"
+    )
+    assert table.groupby("side")["role"].unique().map(set)["letters"] == {"unknown"}
+    known = table[table["role"] == "known"]
+    assert (known["pred"] == known["label"]).mean() == asked["test", "known"].right.mean()
+
+
+def test_the_distance_to_a_class_mean_passes_the_margin_and_the_largest_logit_does_not(asked):
+    def mean(logits, features, seen, labels):
+        means = np.stack([seen[labels == c].mean(axis=0) for c in range(5)])
+        return -((features[:, None] - means) ** 2).sum(axis=2).min(axis=1)
+
+    rules = largest, capstone.as_rule(mean, asked), capstone.as_rule(lambda z, *_: z.max(1), asked)
+    base, near, logit = (capstone.line(asked, rule)["auroc_pooled"] for rule in rules)
+    assert near > base + 0.01 > base > logit
+
+
+# Choosing
+
+
+def test_known_images_stand_first_and_no_letter_is_on_both_sides(held_and_test):
+    for part, letters in zip(held_and_test, (6, 10), strict=True):
+        assert part["side"].drop_duplicates().tolist() == ["known", "digit", "glyph"]
+        assert (part["side"] == "glyph").sum() == 20 * letters
+        assert not part.loc[part["side"] != "known", "right"].any()
+
+
+def test_a_choice_by_exact_ties_helps_and_one_by_the_order_of_the_rows_hurts(held_and_test):
+    held, test = held_and_test
+    names, right = held.columns[2:], held["right"].to_numpy()
+    by_rows = min(names, key=lambda n: metrics.aurc(held[n], right, convention="kim"))
+    chosen = capstone.chosen({n: held[n].to_numpy() for n in names}, right)
+    found = {n: metrics.aurc(test[n], test["right"]) for n in (by_rows, "softmax", chosen)}
+    assert found[chosen] < found["softmax"] - 0.02
+    assert found[by_rows] > found["softmax"]
+
+
+def test_made_up_confidences_tell_the_exact_choice_from_that_of_the_rows():
+    rng = np.random.default_rng(0)
+    given = [capstone.columns(rng) for _ in range(50)]
+
+    def by_rows(confidences, right):
+        return min(confidences, key=lambda n: metrics.aurc(confidences[n], right, convention="kim"))
+
+    assert any(by_rows(*each) != capstone.chosen(*each) for each in given)
+    assert len({capstone.chosen(*each) for each in given}) > 1
+
+
+# What the notebooks show
+
+
+@pytest.mark.parametrize("stub", [lambda _: None, lambda _: ...])
+def test_a_stub_is_not_written(stub):
+    assert not capstone.written(stub, 1)
+
+
+def test_a_function_that_says_so_is_not_written_and_one_that_fails_is():
+    def unwritten():
+        raise NotImplementedError
+
+    assert not capstone.written(unwritten)
+    assert capstone.written(lambda: 1 / 0)
+    assert capstone.written(lambda: np.zeros(3))
+
+
+def test_a_line_without_numbers_reads_not_written_yet():
+    table = capstone.beside({"one": {"auroc": 0.12345}, "other": None})
+    assert table["auroc"].tolist() == ["0.123", "not written yet"]
+    assert capstone.beside({"other": None}).to_numpy().tolist() == [["not written yet"]]
+
+
+def test_a_loss_of_tensors_can_be_checked_on_arrays():
+    z, labels = capstone.sure(np.random.default_rng(0))
+    loss = partial(losses.entropic, weight=1.0)
+    by_hand = loss(capstone.Outputs(torch.from_numpy(z), None), torch.from_numpy(labels))
+    np.testing.assert_array_equal(capstone.on_arrays(loss)(z, labels), by_hand)
+    assert capstone.on_arrays(loss).__name__ == "entropic"
+
+
+def test_a_logarithm_of_the_softmax_fails_on_the_made_up_logits_and_the_loss_does_not():
+    rng = np.random.default_rng(0)
+    given = [capstone.sure(rng) for _ in range(50)]
+    naive = [torch.from_numpy(z).softmax(dim=1).log() for z, _ in given]
+    assert 10 < sum(bool(torch.isinf(each).any()) for each in naive) < 40
+    loss = capstone.on_arrays(partial(losses.entropic, weight=1.0))
+    assert all(torch.isfinite(loss(*each)).all() for each in given)
+    assert {-1, 0} <= {int(label) for _, labels in given for label in labels}
+
+
+def test_made_up_outputs_hold_every_class_five_times_or_more():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        logits, features, seen, labels = capstone.outputs(rng)
+        assert len(logits) == len(features)
+        assert len(seen) == len(labels)
+        assert np.bincount(labels, minlength=5).min() >= 5

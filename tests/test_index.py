@@ -1,0 +1,211 @@
+"""The index of the notebooks and the lecturer's page: every table, link, sum and heading."""
+
+import json
+import math
+import re
+
+import pandas as pd
+import pytest
+
+from osnb import gallery, index, repro
+
+ROOT = repro.root()
+FOLDER = ROOT / "notebooks"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
+README, LECTURER = (
+    (FOLDER / name).read_text(encoding="utf8") for name in ("README.md", "LECTURER.md")
+)
+PAGES = {"README.md": README, "LECTURER.md": LECTURER}
+TRAPS = (
+    "post-softmax",
+    "float32 saturation",
+    "duplicate splits",
+    "FPR's direction",
+    "test data in model selection",
+    "OSCR's four definitions",
+)
+
+
+def table(text, head):
+    """Rows of the Markdown table whose first head is `head`, as lists of cells."""
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith(f"| {head} |"):
+            next(lines)
+            break
+    rows = []
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+    return rows
+
+
+@pytest.mark.parametrize("name", ["notebooks", "extremes", *(f"path {x}" for x in index.PATHS)])
+def test_the_index_holds_what_notebooks_and_measurements_say(name):
+    wanted = gallery.markdown(index.blocks(ROOT)[name])
+    assert gallery.block(README, name) == wanted, "run osnb outputs"
+
+
+def test_every_notebook_is_in_the_index_once():
+    rows = table(gallery.block(README, "notebooks"), "notebook")
+    assert [row[0] for row in rows] == [f"[{name}]({name}.ipynb)" for name in NAMES]
+
+
+def test_every_notebook_is_measured_and_keeps_the_limits_of_the_course():
+    costs = index.measured(ROOT)
+    assert sorted(costs.index) == NAMES
+    assert costs["seconds"].max() <= 60
+    assert costs["gb"].max() <= 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_notebook_says_of_its_cost_is_near_what_was_measured(name):
+    """Within a factor of three or five seconds, and half a gigabyte: machines differ."""
+    text = index.cells(FOLDER / f"{name}.ipynb")[0]["source"]
+    said = re.search(r"Measured: about (\d+) seconds?\s+and\s+([\d.]+)\s+GB", text)
+    assert said, "the first cell needs 'Measured: about N seconds and N GB on ...'"
+    cost = index.measured(ROOT).loc[name]
+    seconds, gb = int(said[1]), float(said[2])
+    assert abs(seconds - cost["seconds"]) <= 5 or 1 / 3 <= seconds / cost["seconds"] <= 3
+    assert abs(gb - cost["gb"]) <= 0.5
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_resolves(page):
+    for link in re.findall(r"\]\(([^)\s]+)\)", PAGES[page]):
+        assert link.startswith("https://") or (FOLDER / link).is_file(), link
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_notebook_that_is_named_exists(page):
+    named = re.findall(r"`(\d\d_[a-z_]+)`", PAGES[page])
+    assert set(named) <= set(NAMES)
+
+
+# Paths
+
+
+@pytest.mark.parametrize("name", index.PATHS)
+def test_sums_are_the_sums(name):
+    rows = table(gallery.block(README, f"path {name}"), "session")
+    *sessions, total = [list(map(int, row[2:])) for row in rows]
+    assert [sum(column) for column in zip(*sessions, strict=True)] == total
+    costs = index.measured(ROOT)["seconds"]
+    for session, (run, read, rest, minutes) in zip(index.PATHS[name], sessions, strict=True):
+        assert run == sum(costs[list(session.notebooks)])
+        assert read + math.ceil(run / 60) + rest == minutes
+
+
+@pytest.mark.parametrize("name", index.PATHS)
+def test_every_session_leaves_a_quarter_for_exercises_and_talk(name):
+    rows = table(gallery.block(README, f"path {name}"), "session")
+    assert all(int(row[4]) >= int(row[5]) / 4 for row in rows)
+
+
+def test_the_three_paths_are_two_hours_one_day_and_ten_sessions_of_all_notebooks():
+    assert [sum(s.minutes for s in way) for way in index.PATHS.values()] == [120, 360, 900]
+    term = [name for session in index.PATHS["one term"] for name in session.notebooks]
+    assert len(index.PATHS["one term"]) == 10
+    assert sorted(term) == NAMES
+    assert term == sorted(term)  # what a notebook needs comes before it
+
+
+def test_the_lecturer_s_plans_fill_their_slots():
+    plans = re.findall(r"\| minutes \| what \|\n(?:\|.*\n)+", LECTURER)
+    sums = [sum(int(row[0]) for row in table(plan, "minutes")) for plan in plans]
+    assert sums == [index.SHORT, index.LONG, index.LONG]
+
+
+def test_the_day_has_an_opening_question_for_each_session():
+    questions = table(LECTURER, "session")
+    assert len(questions) == len(index.PATHS["one day"])
+
+
+# Traps
+
+
+def test_each_trap_of_the_field_has_a_row():
+    said = " ".join(row[0] for row in table(LECTURER, "trap"))
+    assert [trap for trap in TRAPS if trap not in said] == []
+
+
+@pytest.mark.parametrize("row", table(LECTURER, "trap"), ids=lambda row: row[0])
+def test_each_trap_s_section_and_cell_are_in_its_notebook(row):
+    _, link, heading, quoted, _ = row
+    cells = index.cells(FOLDER / re.search(r"\((.+)\)", link)[1])
+    inside, found = False, []
+    for cell in cells:
+        if cell["cell_type"] == "markdown":
+            heads = re.findall(r"^## (.+)$", cell["source"], re.M)
+            inside = heads[-1] == heading if heads else inside
+        elif inside:
+            found.append(cell["source"])
+    assert found, f"no section {heading!r} with code"
+    assert any(quoted.strip("`") in source for source in found)
+
+
+# The parts
+
+
+def notebook(folder, *cells):
+    """A notebook of markdown texts, and code where a text begins with '>'."""
+    made = [
+        {"cell_type": "code" if text[0] == ">" else "markdown", "source": [text.lstrip(">")]}
+        for text in cells
+    ]
+    (folder / "x.ipynb").write_text(json.dumps({"cells": made}))
+    return folder / "x.ipynb"
+
+
+TOP = "# Section 4: a claim: with a colon\n\nText.\n\n**You will learn** a | b,\nc.\n**You need** "
+
+
+def test_the_first_cell_tells_section_claim_learn_and_need(tmp_path):
+    path = notebook(tmp_path, f"{TOP}`00_tour`. Measured: about 3 seconds.")
+    assert index.about(path) == {
+        "section": "Section 4",
+        "claim": "a claim: with a colon",
+        "learn": r"A \| b, c.",
+        "need": "`00_tour`.",
+    }
+
+
+def test_a_first_cell_that_does_not_tell_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"first cell of x\.ipynb needs '# Section: claim'"):
+        index.about(notebook(tmp_path, "# No claim"))
+
+
+def test_reading_time_stops_at_the_exercises(tmp_path):
+    text, code = "word " * (index.WORDS * 2), ">" + "x\n\n" * (60 // index.LINE)
+    more = "## Exercises " + "word " * 1000
+    assert index.reading(notebook(tmp_path, text, code)) == 3
+    assert index.reading(notebook(tmp_path, text, code, more, text)) == 3
+
+
+def run(seconds, memory, **more):
+    machine = {"cpus": 2, "processor": "P", "peak": {"memory": memory}}
+    return {"run": "mini", "seconds": seconds, "checklist": {"infrastructure": machine}} | more
+
+
+def test_measurements_are_renewed_and_the_others_kept(project):
+    for name in ("a", "b", "c"):
+        (project.folder / "notebooks" / f"{name}.ipynb").touch()
+    index.measure(project.folder, {"b": run(2.4, 300e6), "a": run(1, 200e6), "gone": run(1, 1)})
+    index.measure(project.folder, {"a": run(59.6, 1.26e9), "c": run(9, 0)})
+    index.measure(project.folder, {"b": run(1, 1e6, resumed=3)})
+    wanted = pd.DataFrame({"seconds": [60, 2], "gb": [1.3, 0.3]}, index=["a", "b"])
+    pd.testing.assert_frame_equal(index.measured(project.folder), wanted, check_names=False)
+
+
+def test_osnb_outputs_measures_the_runs_and_writes_the_index(monkeypatch, project):
+    from osnb.cli import more
+
+    monkeypatch.setattr(gallery, "rows", lambda *_: pd.DataFrame({"a": []}))
+    monkeypatch.setattr(gallery, "findings", lambda *_: pd.DataFrame({"a": []}))
+    (project.folder / "README.md").touch()
+    said = []
+    monkeypatch.setattr(index, "measure", lambda root, runs: said.append((root, runs)))
+    monkeypatch.setattr(index, "update", said.append)
+    more.outputs()
+    assert said == [(project.folder, {}), project.folder]

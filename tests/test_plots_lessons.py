@@ -1,0 +1,364 @@
+"""What explorers draw: costs against brute force, gradients against torch, images that fit."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from matplotlib.collections import PathCollection
+
+from osnb import hierarchy, losses, plots, protocols
+from osnb.labels import NEGATIVE
+from osnb.outputs import Outputs
+from osnb.plots.described import LENGTH, Figure, plain
+
+# Costs
+
+
+def pool(samples=40, methods=("Baseline", "OE"), panels=("all",), digits=1):
+    """Samples of pools; scores rounded until many tie."""
+    rng = np.random.default_rng(3)
+    parts = []
+    for panel, method in itertools.product(panels, methods):
+        kind = rng.choice(["", "near", "wrong prediction"], samples)
+        score = rng.normal(kind == "", 0.6).round(digits)
+        parts.append(pd.DataFrame({"panel": panel, "method": method, "kind": kind, "score": score}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def by_hand(rows, threshold, wrong, rejection):
+    """Mean over the samples of what each one costs."""
+    return np.mean(
+        [
+            rejection if score < threshold else wrong * (kind != "")
+            for kind, score in zip(rows["kind"], rows["score"], strict=True)
+        ]
+    )
+
+
+COSTS = [(1.0, 1.0), (5.0, 1.0), (1.0, 5.0), (0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (2.5, 0.3)]
+
+
+@pytest.mark.parametrize(("wrong", "rejection"), COSTS)
+def test_the_cheapest_threshold_is_that_of_trying_all(wrong, rejection):
+    samples = pool()
+    best = plots.cost_table(plots.coverage_points(samples), wrong=wrong, rejection=rejection)
+    assert list(best["method"]) == ["Baseline", "OE"]
+    for row in best.itertuples():
+        rows = samples[samples["method"] == row.method]
+        tried = [*rows["score"], np.inf]
+        least = min(by_hand(rows, at, wrong, rejection) for at in tried)
+        assert row.cost == pytest.approx(least, abs=1e-12)
+        assert by_hand(rows, row.threshold, wrong, rejection) == pytest.approx(least, abs=1e-12)
+        assert row.coverage == (rows["score"] >= row.threshold).mean()
+
+
+def test_every_operating_point_costs_what_its_samples_cost():
+    samples = pool(methods=("x",))
+    points = plots.cost_points(plots.coverage_points(samples), wrong=3, rejection=2)
+    assert points["threshold"].is_monotonic_decreasing
+    assert len(points) == samples["score"].nunique() + 1
+    for row in points.itertuples():
+        assert row.cost == pytest.approx(by_hand(samples, row.threshold, 3, 2), abs=1e-12)
+
+
+def test_free_errors_accept_all_free_rejections_only_what_is_never_wrong_and_scale_is_nothing():
+    points = plots.coverage_points(pool(methods=("x",)))
+    assert plots.cost_table(points, wrong=0, rejection=1)["coverage"].item() == 1
+    assert plots.cost_table(points, wrong=1, rejection=0)["cost"].item() == 0
+    assert plots.cost_table(points, wrong=0, rejection=0)["coverage"].item() == 1  # of equal ones
+    once, thrice = (plots.cost_table(points, wrong=2 * k, rejection=k) for k in (1, 3))
+    assert once["threshold"].item() == thrice["threshold"].item()
+
+
+def test_a_dearer_rejection_never_accepts_less():
+    points = plots.coverage_points(pool(methods=("x",)))
+    costs = np.linspace(0, 4, 17)
+    accepted = [plots.cost_table(points, wrong=2, rejection=c)["coverage"].item() for c in costs]
+    assert accepted == sorted(accepted)
+
+
+@pytest.mark.parametrize(("wrong", "rejection"), [(-1, 1), (1, np.nan), (np.inf, 1)])
+def test_a_cost_that_is_none_is_refused(wrong, rejection):
+    with pytest.raises(ValueError, match="need a finite cost of at least 0 as"):
+        plots.cost_points(plots.coverage_points(pool()), wrong=wrong, rejection=rejection)
+
+
+# Gradients
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.3])
+@pytest.mark.parametrize("logits", [[2.0, 0.0, -1.0], [0.0, 0.0], [5.0, 5.0, 1.0, -6.0]])
+def test_gradients_are_those_of_autograd(logits, weight):
+    points = plots.gradient_points(logits, background=0.5, weight=weight)
+    K = len(logits)
+    settings = {
+        "softmax": {},
+        "background": {"weights": torch.full((K + 1,), weight), "division": "rows"},
+        "entropic": {"weight": weight},
+    }
+    for name, part in points.groupby("loss"):
+        z = torch.tensor([[*logits, 0.5][: len(part)]], dtype=torch.float64, requires_grad=True)
+        function = getattr(losses, name)
+        value = function(Outputs(z, features=None), torch.tensor([NEGATIVE]), **settings[name])
+        # where() gives S no path from the logits to its constant 0
+        (theirs,) = torch.autograd.grad(value.sum(), z)
+        np.testing.assert_allclose(part["gradient"], theirs[0].numpy(), atol=1e-7)
+        np.testing.assert_allclose(part["probability"], z.softmax(1)[0].detach(), atol=1e-12)
+
+
+def test_gradients_of_a_loss_sum_to_zero_and_entropic_rests_where_classes_are_alike():
+    points = plots.gradient_points([3.0, -2.0, 0.5], background=1.0, weight=2.0)
+    np.testing.assert_allclose(points.groupby("loss")["gradient"].sum(), 0, atol=1e-12)
+    alike = plots.gradient_points([1.5] * 3, background=1.0, weight=2.0).set_index("loss")
+    np.testing.assert_allclose(alike.loc["entropic", "gradient"], 0, atol=1e-12)
+    assert (alike.loc["background", "gradient"].abs() > 0.1).all()
+
+
+@pytest.mark.parametrize(
+    ("logits", "weight", "said"),
+    [([1.0], 1, "two or more"), ([1.0, np.inf], 1, "finite"), ([1.0, 0.0], 0, "weight above 0")],
+)
+def test_logits_and_weights_that_are_none_are_refused(logits, weight, said):
+    with pytest.raises(ValueError, match=said):
+        plots.gradient_points(logits, background=0.0, weight=weight)
+
+
+def test_bars_are_told_apart_without_colour():
+    figure = plots.loss_gradients(plots.gradient_points([1, 0, -1], background=0, weight=1))
+    assert len({ax.patches[0].get_hatch() for ax in figure.axes}) == 3
+    heights = [bar.get_height() for bar in figure.axes[1].patches]
+    assert sum(heights) == pytest.approx(0)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["+0.00"] * 3
+
+
+# Thumbnails
+
+
+def judged_table(samples=60):
+    rng = np.random.default_rng(1)
+    role = np.resize(["known", "negative", "unknown"], samples)
+    label = np.select([role == "known", role == "negative"], [rng.integers(0, 3, samples), -1], -2)
+    table = pd.DataFrame({"role": role, "label": label, "pred": rng.integers(0, 3, samples)})
+    return table.assign(max_softmax=rng.random(samples).round(1))
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.4, 0.75, 2.0])
+def test_the_images_are_the_worst_errors_on_either_side_of_the_threshold(threshold):
+    table = judged_table()
+    found = plots.judged(table, score="max_softmax", threshold=threshold, most=4)
+    unknown = table.loc[table["role"] == "unknown", "max_softmax"]
+    known = table.loc[table["role"] == "known", "max_softmax"]
+    accepted = sorted(unknown[unknown >= threshold], reverse=True)[:4]
+    assert list(found["accepted"]["max_softmax"]) == accepted
+    assert list(found["rejected"]["max_softmax"]) == sorted(known[known < threshold])[:4]
+    for rows in found.values():
+        pd.testing.assert_frame_equal(table.iloc[rows["place"]], rows.drop(columns="place"))
+
+
+def drawn(figure):
+    """The pixels of each thumbnail, strip by strip."""
+    return [[np.asarray(image.get_array()) for image in ax.images] for ax in figure.axes[3:]]
+
+
+def test_an_array_and_a_function_give_the_same_images_and_they_are_those_of_the_rows():
+    table = judged_table()
+    images = np.random.default_rng(0).integers(0, 256, (60, 6, 5), dtype=np.uint8)
+    point = {"score": "max_softmax", "threshold": 0.5}
+    whole = plots.operating_point(table, images=images, **point)
+    asked = plots.operating_point(table, images=lambda rows: images[rows["place"]], **point)
+    assert whole._repr_png_() == asked._repr_png_()
+    found = plots.judged(table, **point)
+    for shown, rows in zip(drawn(whole), found.values(), strict=True):
+        np.testing.assert_allclose(
+            [pixels[..., 0] for pixels in shown], images[rows["place"]] / 255
+        )
+
+
+@pytest.mark.parametrize(
+    ("images", "said"),
+    [
+        (np.zeros((59, 4, 4)), "each of 60 rows; got 59"),
+        (np.zeros((60, 4)), "need images"),
+        (np.zeros((60, 4, 4, 2)), "need images"),
+        (np.full((60, 4, 4), 1.5), "floats in"),
+        (lambda rows: np.zeros((len(rows) + 1, 4, 4)), "each of 7 rows; got 8"),
+    ],
+)
+def test_images_that_do_not_fit_are_refused(images, said):
+    with pytest.raises(ValueError, match=said):
+        plots.operating_point(judged_table(90).head(60), score="max_softmax", threshold=0.5,
+                              images=images)  # fmt: skip
+
+
+def test_where_nothing_is_accepted_the_row_says_so():
+    images = np.zeros((60, 4, 4))
+    figure = plots.operating_point(
+        judged_table(), score="max_softmax", threshold=2.0, images=images
+    )
+    assert [text.get_text() for text in figure.axes[3].texts] == ["none at this threshold"]
+
+
+# Roles
+
+
+@pytest.fixture(scope="module")
+def sizes():
+    everything = pd.DataFrame({"wnid": hierarchy.ILSVRC})
+    files = protocols.ilsvrc_files(everything).groupby(["wnid", "split"]).size()
+    return files.unstack()
+
+
+@pytest.mark.parametrize("name", ["p1", "p2", "p3"])
+def test_no_move_leaves_a_protocol_as_it_is_and_counts_are_those_of_its_images(name, sizes):
+    classes = protocols.PROTOCOLS[name]()
+    same = protocols.moved(classes, {})
+    pd.testing.assert_frame_equal(same, classes)
+    assert same.attrs == classes.attrs
+    ours = protocols.class_counts(classes, sizes)
+    theirs = protocols.counts(protocols.images(classes, protocols.ilsvrc_files(classes)))
+    assert list(ours["classes"]) == list(theirs["classes"])
+    assert list(ours["train and val"]) == list(theirs["train"] + theirs["val"])
+    assert list(ours["test"]) == list(theirs["test"])
+
+
+FOX, DOG, HUNTING, ANIMAL = "n02118333", "n02084071", "n02087122", "n00015388"
+
+
+def test_a_moved_superclass_takes_its_classes_along_and_back():
+    classes = protocols.p1()
+    after = protocols.moved(classes, {FOX: "unknown"})
+    foxes = set(hierarchy.leaves(FOX))
+    assert set(after.loc[after["superclass_wnid"] == FOX, "role"]) == {"unknown"}
+    assert set(after["wnid"]) == set(classes["wnid"])
+    before, now = (frame.set_index("wnid")["role"].sort_index() for frame in (classes, after))
+    changed = before != now
+    assert set(changed[changed].index) == foxes
+    back = protocols.moved(after, {FOX: "negative"})
+    columns = ["wnid", "role", "label"]
+    key = {"by": "wnid", "ignore_index": True}
+    pd.testing.assert_frame_equal(
+        back[columns].sort_values(**key), classes[columns].sort_values(**key), check_like=True
+    )
+    out = protocols.moved(classes, {FOX: "out"})
+    assert set(classes["wnid"]) - set(out["wnid"]) == foxes
+
+
+def test_the_nearest_superclass_decides():
+    p2 = protocols.p2()
+    hunting = set(hierarchy.leaves(HUNTING))
+    after = protocols.moved(p2, {DOG: "unknown"}).set_index("wnid")["role"]
+    before = p2.set_index("wnid")["role"]
+    assert (after[sorted(hunting)] == before[sorted(hunting)]).all()
+    assert set(after[sorted(set(hierarchy.leaves(DOG)) - hunting)]) == {"unknown"}
+    both = protocols.moved(protocols.p1(), {HUNTING: "negative", ANIMAL: "unknown"})
+    role = both.set_index("wnid")["role"]
+    assert set(role[sorted(hunting)]) == {"negative"}
+    assert role[hierarchy.leaves(DOG)[0]] == "known"  # a dog, but no hunting dog
+
+
+def test_labels_are_counted_anew():
+    after = protocols.moved(protocols.p1(), {FOX: "known"})
+    known = after[after["role"] == "known"].sort_values("wnid")
+    assert list(known["label"]) == list(range(len(known))) == list(range(120))
+
+
+@pytest.mark.parametrize(
+    ("roles", "said"), [({FOX: "friend"}, "got friend"), ({DOG: "out"}, "0 known")]
+)
+def test_a_move_that_leaves_no_protocol_is_refused(roles, said):
+    with pytest.raises(ValueError, match=said):
+        protocols.moved(protocols.p1(), roles)
+
+
+def spanned(*frames):
+    wnids = {wnid for frame in frames for wnid in frame["superclass_wnid"]}
+    named = {w: [(s, hierarchy.name(s)) for s in hierarchy.path(w)] for w in sorted(wnids)}
+    return plots.reduced_tree(named)
+
+
+def test_the_tree_shows_every_superclass_with_its_number_of_classes(sizes):
+    classes = protocols.p3()
+    figure = plots.role_tree(spanned(classes), classes, protocols.class_counts(classes, sizes))
+    middle, right = figure.axes[1:]
+    shown = sorted(int(text.get_text()) for text in middle.texts)
+    assert shown == sorted(classes.groupby(["superclass_wnid", "role"]).size())
+    assert [bar.get_width() for bar in right.patches] == [151, 97, 164]
+    assert "151 classes" in right.texts[0].get_text()
+    assert "0 train and val" in right.texts[2].get_text()
+
+
+def test_a_superclass_that_the_tree_lacks_is_named(sizes):
+    classes = protocols.p1()
+    counts = protocols.class_counts(classes, sizes)
+    with pytest.raises(ValueError, match=DOG):
+        plots.role_tree(spanned(classes[classes["superclass_wnid"] != DOG]), classes, counts)
+
+
+# Descriptions
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_description_names_every_label_and_every_legend_entry():
+    table = judged_table()
+    figures = [
+        plots.operating_point(table, score="max_softmax", threshold=0.5),
+        plots.least_cost(
+            plots.coverage_points(pool(methods=list("abcdefg"))), wrong=1, rejection=1
+        ),
+        plots.negative_gradient(
+            pd.DataFrame({"logit": [0, 1], "loss": "softmax", "value": 1.0, "gradient": 0.5})
+        ),
+    ]
+    for figure in figures:
+        said = plots.describe(figure)
+        legend = [text.get_text() for box in figure.legends for text in box.get_texts()]
+        labels = [x for ax in figure.axes for x in (ax.get_xlabel(), ax.get_ylabel())]
+        assert all(plain(text) in said for text in (*legend, *labels))
+        assert f"{len(figure.axes)} panels" in said
+        assert "\n" not in said
+        assert len(said) <= LENGTH
+        assert isinstance(figure, Figure)
+
+
+def test_a_description_counts_what_is_drawn():
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    left.plot([1, 2], [3, 4])
+    left.plot([1, 2], [4, 4])
+    right.bar([1, 2, 3], [1, 2, 3])
+    points = right.scatter([1], [1])
+    assert isinstance(points, PathCollection)
+    left.set(title="$s_y$ of {all}\nimages")
+    said = plots.describe(figure)
+    assert said == "Figure, 2 panels: 2 lines, 3 bars, 1 cloud of points; s_y of all images."
+
+
+def test_titles_give_way_to_labels_where_a_description_grows_long():
+    figure = Figure()
+    for k, ax in enumerate(figure.subplots(4, 5).flat):
+        ax.set(title=f"a title of panel {k}", xlabel="time" if k == 3 else "")
+    said = plots.describe(figure)
+    assert len(said) <= LENGTH
+    assert "time" in said
+    assert "panel 0" in said
+    assert "panel 19" not in said
+
+
+def test_a_notebook_shows_the_figure_with_its_description():
+    figure = plots.loss_gradients(plots.gradient_points([1, 0], background=0, weight=1))
+    data, metadata = figure._repr_mimebundle_(include=None, exclude=None)
+    assert metadata["image/png"]["alt"] == plots.describe(figure)
+    assert f'alt="{plots.describe(figure)}"' in data["text/html"]
+    assert data["image/png"] in data["text/html"]
+
+
+def test_an_svg_begins_with_its_description_and_its_bytes_repeat(tmp_path):
+    texts = []
+    for name in ("a.svg", "b.svg"):
+        figure = plots.loss_gradients(plots.gradient_points([1, 0], background=0, weight=1))
+        figure.savefig(tmp_path / name, metadata={"Date": None}, bbox_inches="tight")
+        texts.append((tmp_path / name).read_text())
+    assert texts[0] == texts[1]
+    assert f"<title>{plots.describe(figure)}</title>" in texts[0]
