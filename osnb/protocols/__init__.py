@@ -1,7 +1,7 @@
 """Who is known, negative and unknown: rows of classes. `PROTOCOLS` names them all.
 
 `palechor` and `kim` hold rules over the hierarchy, `vaze` the published lists of Vaze et al. 2022,
-`making` the ways in which such lists are made, `miniature` small ones on data that ships with the
+`making` the ways in which such lists are made, `outside` negatives for those without, `miniature` small ones on data that ships with the
 package. `spelling` looks a class of another data set up in the hierarchy.
 """
 
@@ -17,6 +17,7 @@ from osnb.protocols.miniature import (
     mini_ssb_imagenet,
     mini_tinyimagenet,
 )
+from osnb.protocols.outside import with_negatives
 from osnb.protocols.palechor import (
     P1_KNOWN,
     P1_NEGATIVE,
@@ -74,6 +75,7 @@ __all__ = [
     "standard",
     "superclasses",
     "whole",
+    "with_negatives",
 ]
 
 PROTOCOLS = Catalogue(
