@@ -20,10 +20,12 @@ BENCHMARKS = {"p2": "palechor2023", "mini_tinyimagenet": "vaze2022", "mini_kim":
 BENCHMARKS |= {"tinyimagenet": "vaze2022", "tiny_kim": "kim2021", "imagenet200": "kim2021"}
 WRONG, UNKNOWN = "wrong", "unknown"
 TASKS = (WRONG, "negative", "near", "far", "noise", UNKNOWN)
-PALECHOR = {"softmax": "softmax", "background": "BG", "entropic": "EOS"}
-KIM = {"Baseline": "softmax", "MCdropout": "MC dropout"}
+EXPOSED = "EOS / OE"  # one loss: outlier exposure's second term is that of J_E, see `network`
+PALECHOR = {"softmax": "softmax", "background": "BG", "entropic": EXPOSED}
+KIM = {"Baseline": "softmax", "MCdropout": "MC dropout", "OE": EXPOSED}
 RULES = {CONFIDENCE: "MSP", "max_logit": "MLS", "energy": "energy", "negative_entropy": "entropy"}
-RULES |= {"odin": "ODIN", "openmax": "OpenMax", "mahalanobis": "Mahalanobis", "own": "own"}
+RULES |= {"feature_norm": "feature norm", "odin": "ODIN", "openmax": "OpenMax"}
+RULES |= {"mahalanobis": "Mahalanobis", "own": "own"}
 # the rule by which its paper reads a network that is a method; all others by the largest softmax
 READ_BY = {"strong": "max_logit", "RPL": "max_logit", "ARPL": "max_logit", "OSRCI": "own"}
 READ_BY |= {"ARPL + CS": "max_logit", "PROSER": "own", "C2AE": "own"}
@@ -101,7 +103,12 @@ def cross_cells(evidence: Evidence) -> Evidence:
 
 
 def network(run: Mapping[str, Any]) -> str:
-    """What a training is called in all three papers' tables: "softmax" is the plain one."""
+    """What a training is called in all three papers' tables: "softmax" is the plain one.
+
+    The entropic open-set loss (EOS) and outlier exposure (OE) are one row. Both add, to the
+    cross-entropy of known samples, a price times the cross-entropy of others against the uniform
+    distribution; they differ in that price and in how the others come into a batch.
+    """
     if run["notebook"] == "12_palechor_train":
         return PALECHOR.get(run["loss"], run["loss"])
     if run["notebook"] == "31_kim_train":
