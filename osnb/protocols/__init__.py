@@ -1,8 +1,9 @@
 """Who is known, negative and unknown: rows of classes. `PROTOCOLS` names them all.
 
 `palechor` and `kim` hold rules over the hierarchy, `vaze` the published lists of Vaze et al. 2022,
-`making` the ways in which such lists are made, `outside` negatives for those without, `miniature` small ones on data that ships with the
-package. `spelling` looks a class of another data set up in the hierarchy.
+`making` the ways in which such lists are made, `outside` negatives for a protocol without any,
+`miniature` small ones on data that ships with the package. `spelling` looks a class of another data
+set up in the hierarchy.
 """
 
 from functools import partial

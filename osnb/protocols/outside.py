@@ -17,7 +17,7 @@ def with_negatives(classes: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
         other: what another one gave; only its negatives are taken.
 
     Returns:
-        As `classes`; columns that it lacks in `other` are left out, those that `other` lacks are "".
+        As `classes`; columns that only `other` has are left out, those that it lacks are "".
 
     Raises:
         ValueError: `other` has no negatives, or none that `classes` does not have.
@@ -27,6 +27,8 @@ def with_negatives(classes: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     if new.empty:
         named = other.attrs.get("protocol", "the other protocol")
         raise ValueError(f"need negatives from {named}; it has {len(negative)}, none of them new")
-    table = pd.concat([classes, new.reindex(columns=classes.columns).fillna("")], ignore_index=True)
+    table = pd.concat(
+        [classes, new.reindex(columns=classes.columns, fill_value="")], ignore_index=True
+    )
     table.attrs = dict(classes.attrs)
     return table
