@@ -11,6 +11,7 @@ RESULTS += ("outputs.parquet",)
 NO_RESULTS = {"run.json", "begun.json"}
 SMALL = 2_000_000  # bytes
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+KEPT = ("tags", "nbgrader")  # of a cell's metadata; the second makes it an exercise
 WIDGET = "application/vnd.jupyter.widget-view+json"  # a random id, dead without its kernel
 
 
@@ -43,7 +44,7 @@ def publish(directory: Path, target: Path) -> list[str]:
 def keep_outputs(notebook: Path, executed: Path) -> None:
     """Give a notebook the outputs of its executed copy and nothing else of it.
 
-    Cells are numbered from 1, metadata keep their tags, the kernel is python3; what papermill
+    Cells are numbered from 1, metadata keep what `KEPT` names, the kernel is python3; what papermill
     and widgets left behind stays out.
 
     Raises:
@@ -59,7 +60,7 @@ def keep_outputs(notebook: Path, executed: Path) -> None:
             "outputs": [_clean(out, number) for out in ran["outputs"]],
         }
     for cell in ours["cells"]:
-        cell["metadata"] = {k: v for k, v in cell["metadata"].items() if k == "tags"}
+        cell["metadata"] = {k: v for k, v in cell["metadata"].items() if k in KEPT}
     ours["metadata"] = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     with repro.writing(notebook) as aside:
         text = json.dumps(ours, indent=1, sort_keys=True, ensure_ascii=False)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from osnb import claims, tables
+from osnb import claims, repro, tables
 from osnb.claims import cross
 
 RUN = {"run": "r", "notebook": "31_kim_train", "protocol": "mini_kim", "recipe": "Baseline"}
@@ -115,13 +115,13 @@ def test_other_protocols_and_splits_are_left_out_and_one_rule_is_enough_for_a_me
     runs(protocol="mini_tinyimagenet", notebook="21_vaze_train", recipe="baseline", split=1)
     evidence = claims.cross_evidence(runs(recipe="OE"), resamples=0)
     assert set(evidence.keys["run"]) == {"r2"}
-    assert set(evidence.keys["method"]) == {"OE"}
+    assert set(evidence.keys["method"]) == {"EOS / OE"}
     assert not len(claims.cross_evidence(runs().head(2), resamples=0).keys)
 
 
 NAMES = [
     ("12_palechor_train", {"loss": "softmax"}, "max_softmax_log_odds", "MSP"),
-    ("12_palechor_train", {"loss": "entropic"}, "max_softmax_log_odds", "EOS"),
+    ("12_palechor_train", {"loss": "entropic"}, "max_softmax_log_odds", "EOS / OE"),
     ("12_palechor_train", {"loss": "background"}, "max_logit", "BG, MLS"),
     ("21_vaze_train", {"recipe": "baseline"}, "max_logit", "MLS"),
     ("21_vaze_train", {"recipe": "strong"}, "max_logit", "strong"),
@@ -141,18 +141,6 @@ NAMES = [
 def test_one_naming_serves_all_three_papers(notebook, settings, rule, name):
     run = RUN | {"notebook": notebook} | settings
     assert cross.method(cross.network(run), rule) == name
-
-
-def test_energy_follows_from_the_largest_logit_and_the_log_odds_of_its_softmax():
-    logits = np.random.default_rng(0).normal(0, 9, (50, 6))
-    p = np.exp(logits - np.logaddexp.reduce(logits, axis=1)[:, None]).max(axis=1)
-    frame = pd.DataFrame({"max_logit": logits.max(axis=1)})
-    frame["max_softmax_log_odds"] = np.log(p) - np.log1p(-p)
-    before = frame.copy()
-    found = cross._with_energy(frame, {"loss": "softmax"})["energy"]
-    assert found.to_numpy() == pytest.approx(np.logaddexp.reduce(logits, axis=1))
-    assert "energy" not in cross._with_energy(frame, {"loss": "background"})
-    pd.testing.assert_frame_equal(frame, before)
 
 
 @pytest.fixture(params=[9, 0], ids=["distinct", "tied"])
@@ -183,3 +171,16 @@ def test_too_few_methods_a_gap_or_no_order_give_no_number(table):
     assert np.isnan(claims.spearman(gap, table[1])).tolist() == [False, True, *[False] * 3]
     assert np.isnan(claims.spearman(np.ones((7, 5)), table[1])).all()
     assert np.isnan(claims.kendall_w(np.array([gap, table[1]]))).sum() == 1
+
+
+def test_every_gap_has_a_command_that_the_training_notebook_takes():
+    file = "params/31_kim_train/{}.yaml"
+    declared = repro.declared(repro.root() / "notebooks" / "31_kim_train.ipynb")
+    for benchmark, base in cross.BASES.items():
+        values = repro.params(repro.root() / file.format(base))
+        assert cross.BENCHMARKS[values.get("protocol", "mini_kim")] == (benchmark)
+        for name, settings in cross.SETTINGS.items():
+            assert file.format(base) in claims.command(name, benchmark)
+            for key, value in settings.items():
+                assert type(declared[key]) is type(value), key
+    assert claims.command("strong", "kim2021") == ""

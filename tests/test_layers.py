@@ -47,6 +47,12 @@ ROOMS = {
     "publish": ({"repro"}, set(), set()),
     "verify": ({"repro", "record", "publish"}, set(), {"pyarrow"}),
     "archive": ({"repro", "record", "publish", "tables", "verify"}, set(), {"rocrate", "pyarrow"}),
+    "capstone": (
+        {"augment", "datasets", "labels", "losses", "metrics", "models", "outputs", "protocols"}
+        | {"repro", "scores", "train"},
+        {"numpy", "pandas", "torch"},
+        set(),
+    ),
     "course": ({"repro", "archive"}, set(), {"nbformat", "nbconvert", "nbgrader"}),
     "run": (
         {"repro", "record", "publish"},

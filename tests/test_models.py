@@ -276,3 +276,18 @@ def test_a_file_that_holds_code_is_not_loaded(tmp_path):
     torch.save({"module.fc.weight": print}, tmp_path / "code.pth")
     with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
         models.released_vgg32(tmp_path / "code.pth", classes=20)
+
+
+def test_dropout_in_timms_blocks_is_where_kims_code_has_it():
+    torch.manual_seed(0)
+    setting = {"classes": 3, "features": 2048, "backbone": "resnet50"}
+    network = models.from_timm(**setting, dropout=0.1)
+    dropped = [each.p for each in network.modules() if isinstance(each, torch.nn.Dropout)]
+    assert dropped == [0.1] * 3 * (3 + 4 + 6 + 3) + [0.1]  # three in each block, before the head
+    images = torch.rand(2, 3, 64, 64)
+    torch.manual_seed(0)
+    plain = models.from_timm(**setting).eval()
+    torch.testing.assert_close(network.eval()(images).logits, plain(images).logits)
+    assert not torch.equal(*(network.train()(images).logits for _ in range(2)))
+    with pytest.raises(ValueError, match=r"residual blocks.*mobilenetv3_small_100 has none"):
+        models.from_timm(classes=3, features=8, backbone="mobilenetv3_small_100", dropout=0.1)

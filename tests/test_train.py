@@ -403,6 +403,22 @@ def test_the_step_schedule_is_ten_times_less_from_epochs_30_60_and_90_of_100():
     assert found == pytest.approx([1.0] * 60 + [0.1] * 60 + [0.01] * 60 + [0.001] * 20)
 
 
+@pytest.mark.parametrize(
+    ("name", "epochs", "edges"),
+    [("steps_60_80", 200, (120, 160)), ("steps_33_67", 90, (30, 60)), ("steps_60_80", 5, (3, 4))],
+)
+@pytest.mark.parametrize("steps", [1, 7, 141])
+def test_steps_are_the_rates_of_torchs_scheduler_stepped_once_per_epoch(name, epochs, edges, steps):
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.1)
+    scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones=edges, gamma=0.1)
+    for epoch in range(epochs):
+        shares = [(epoch + step / steps) / epochs for step in range(steps)]  # as train_on has it
+        found = [0.1 * train.SCHEDULES[name](done) for done in shares]
+        assert found == pytest.approx([optimizer.param_groups[0]["lr"]] * steps)
+        optimizer.step()
+        scheduler.step()
+
+
 def test_warm_restarts_rise_for_20_epochs_of_600_and_start_anew_at_200_and_400():
     table = {0: 0, 1: 0.05, 10: 0.5, 20: 1, 110: 0.5, 200: 1, 300: 0.5, 400: 1, 500: 0.5}
     for epoch, value in table.items():

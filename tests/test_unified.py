@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from osnb import claims, repro, tables
+from osnb.claims import unified
 from osnb.claims.kim2021 import FAR, NEAR, UNKNOWN, WRONG
 from osnb.claims.unified import ALL, BENCHMARKS, WITHOUT
 from osnb.protocols import PROTOCOLS
@@ -109,10 +110,21 @@ def test_draws_are_shared_by_methods(runs):
         assert np.ptp(one) > 0
 
 
-def test_without_noise_there_is_one_pool(runs):
-    runs(far=("svhn",))
+def test_without_noise_both_pools_are_the_same(runs):
+    runs(far=("lsun_fix", "places365_large"))
     found = claims.kim_evidence(runs.frame(), resamples=0)
-    assert found.names("dataset", task=UNKNOWN) == [ALL]
+    of = found.keys["task"] == UNKNOWN
+    assert set(found.keys[of]["dataset"]) == {ALL, WITHOUT}
+    values = found.values["aurc"][of][:, 0]
+    assert len({*values[::2]} ^ {*values[1::2]}) == 0
+    assert {"lsun-fix", "places-82"} <= set(found.keys["dataset"])  # as the tables call them
+
+
+def test_other_methods_and_protocols_are_no_part_of_the_paper(runs):
+    runs(far=("svhn",))
+    frame = runs.frame()
+    more = [frame.assign(recipe="ARPL"), frame.assign(protocol="p2")]
+    assert unified.in_paper(pd.concat([frame, *more])).equals(frame)
 
 
 def test_benchmarks_are_those_of_the_protocols():

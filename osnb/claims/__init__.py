@@ -7,7 +7,7 @@ the paper's own tables is decided on those.
 
 from osnb.catalogue import Catalogue
 from osnb.claims import arithmetic, kim2021, palechor2023, vaze2022
-from osnb.claims.cross import cross_cells, cross_evidence, kendall_w, spearman
+from osnb.claims.cross import EXPOSED, command, cross_cells, cross_evidence, kendall_w, spearman
 from osnb.claims.decide import SIZES, decide, palechor
 from osnb.claims.evidence import Evidence, Missing
 from osnb.claims.open_set import training, vaze_evidence
@@ -17,10 +17,12 @@ from osnb.claims.unified import kim_evidence
 
 __all__ = [
     "CLAIMS",
+    "EXPOSED",
     "FPRS",
     "SIZES",
     "Evidence",
     "Missing",
+    "command",
     "cross_cells",
     "cross_evidence",
     "decide",

@@ -20,13 +20,32 @@ BENCHMARKS = {"p2": "palechor2023", "mini_tinyimagenet": "vaze2022", "mini_kim":
 BENCHMARKS |= {"tinyimagenet": "vaze2022", "tiny_kim": "kim2021", "imagenet200": "kim2021"}
 WRONG, UNKNOWN = "wrong", "unknown"
 TASKS = (WRONG, "negative", "near", "far", "noise", UNKNOWN)
-PALECHOR = {"softmax": "softmax", "background": "BG", "entropic": "EOS"}
-KIM = {"Baseline": "softmax", "MCdropout": "MC dropout"}
+EXPOSED = "EOS / OE"  # one loss: outlier exposure's second term is that of J_E, see `network`
+PALECHOR = {"softmax": "softmax", "background": "BG", "entropic": EXPOSED}
+KIM = {"Baseline": "softmax", "MCdropout": "MC dropout", "OE": EXPOSED}
 RULES = {CONFIDENCE: "MSP", "max_logit": "MLS", "energy": "energy", "negative_entropy": "entropy"}
-RULES |= {"odin": "ODIN", "openmax": "OpenMax", "mahalanobis": "Mahalanobis", "own": "own"}
+RULES |= {"feature_norm": "feature norm", "odin": "ODIN", "openmax": "OpenMax"}
+RULES |= {"mahalanobis": "Mahalanobis", "own": "own"}
 # the rule by which its paper reads a network that is a method; all others by the largest softmax
 READ_BY = {"strong": "max_logit", "RPL": "max_logit", "ARPL": "max_logit", "OSRCI": "own"}
 READ_BY |= {"ARPL + CS": "max_logit", "PROSER": "own", "C2AE": "own"}
+# a run of 31_kim_train on each benchmark, and what makes of it a network that was not run there
+BASES = {"palechor2023": "mini_p2_edl", "vaze2022": "mini_tinyimagenet_edl", "kim2021": "mini_edl"}
+PLAIN = {"loss": "softmax", "method": "plain", "head": "linear"}
+SETTINGS = {
+    "AugMix": {"method": "augmix"},
+    "ARPL": {"loss": "arpl", "head": "arpl"},
+    "ARPL + CS": {"loss": "arpl", "head": "arpl", "method": "arpl_cs"},
+    "BG": {"loss": "background"},
+    "C2AE": {"method": "c2ae"},
+    "CRL": {"method": "crl"},
+    "EDL": {"loss": "edl"},
+    "Ensemble": {"members": 3},
+    "MC dropout": {"model": "conv_dropout", "dropout": 0.1, "samples": 20},
+    "OSRCI": {"method": "osrci", "extra": 1},
+    "PROSER": {"method": "proser", "extra": 4},
+    "RPL": {"loss": "rpl", "head": "rpl"},
+}
 FEW = 3  # two methods have one of two orders
 
 
@@ -64,7 +83,6 @@ def cross_evidence(
     for run in runs.sort_values("run").to_dict("records"):
         if run["protocol"] in BENCHMARKS and not run.get("split", 0) > 0:  # NaN: there are none
             scores = tables.read(run["path"]).sort_values("sample", kind="stable")
-            scores = _with_energy(scores, run)
             for key, found in _rows(run, scores, every_rule, (unit, seed, resamples)):
                 keys.append(key)
                 values.append(found)
@@ -101,7 +119,12 @@ def cross_cells(evidence: Evidence) -> Evidence:
 
 
 def network(run: Mapping[str, Any]) -> str:
-    """What a training is called in all three papers' tables: "softmax" is the plain one."""
+    """What a training is called in all three papers' tables: "softmax" is the plain one.
+
+    The entropic open-set loss (EOS) and outlier exposure (OE) are one row. Both add, to the
+    cross-entropy of known samples, a price times the cross-entropy of others against the uniform
+    distribution; they differ in that price and in how the others come into a batch.
+    """
     if run["notebook"] == "12_palechor_train":
         return PALECHOR.get(run["loss"], run["loss"])
     if run["notebook"] == "31_kim_train":
@@ -126,6 +149,23 @@ def method(network: str, rule: str) -> str:
         return "G-OpenMax"
     usual = READ_BY.get(network.rstrip("+").strip(), CONFIDENCE)
     return network if rule == usual else f"{network}, {named}"
+
+
+def command(network: str, benchmark: str) -> str:
+    """What trains a network in miniature on a benchmark, by 31_kim_train; "" for one it cannot.
+
+    It cannot train those with the strong recipe, whose augmentation it has no settings for, and
+    it does not read OSRCI by OpenMax.
+
+    Args:
+        network: as `network` names it.
+        benchmark: a key of `BASES`.
+    """
+    if network not in SETTINGS:
+        return ""
+    settings = PLAIN | SETTINGS[network] | {"recipe": network}
+    words = " ".join(f'-p "{key}={value}"' for key, value in settings.items())
+    return f"osnb run params/31_kim_train/{BASES[benchmark]}.yaml {words}"
 
 
 def spearman(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -162,17 +202,6 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     """(n, 1 + R) ranks from 1 within each column, NaN throughout one with a NaN."""
     ranks = pd.DataFrame(values).rank().to_numpy()
     return np.where(np.isnan(values).any(axis=0), np.nan, ranks)
-
-
-def _with_energy(scores: pd.DataFrame, run: Mapping[str, Any]) -> pd.DataFrame:
-    """Energy from two other columns: log sum exp z = max z - log p, p the largest softmax.
-
-    Only where the softmax is over the known classes alone, so not with a background column.
-    """
-    if "energy" in scores or run["loss"] == "background":
-        return scores
-    minus_log = np.logaddexp(0, -scores[CONFIDENCE])
-    return scores.assign(energy=scores["max_logit"] + minus_log)
 
 
 def _rows(

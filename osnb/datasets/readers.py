@@ -275,6 +275,7 @@ READERS = Catalogue(
     lsun_resize=lsun_resize,
     mnist=partial(torchvision_set, name="MNIST"),
     places365=places365,
+    places365_large=partial(places365, resize=256, crop=224),
     rademacher_noise=rademacher_noise,
     svhn=partial(torchvision_set, name="SVHN"),
     synsets=synsets,

@@ -3,6 +3,7 @@
 from torch import nn
 
 from osnb import vision  # noqa: F401 - timm imports torchvision
+from osnb.models.cifar import BEFORE_HEAD
 from osnb.models.network import HEADS, Network
 
 
@@ -32,6 +33,7 @@ def from_timm(
     backbone: str,
     head: str = "linear",
     pretrained: bool = False,
+    dropout: float = 0.0,
 ) -> Network:
     """Any network of timm by name, such as those of Figure 3 of Vaze et al. 2022.
 
@@ -41,15 +43,36 @@ def from_timm(
         backbone: its name in timm: resnet18, resnet34, resnet101, resnet152, ...
         head: a name in `HEADS`; "linear" has a bias.
         pretrained: fetch timm's weights for the backbone; else they are random.
+        dropout: share of the numbers set to 0 in training in each residual block, after its
+            ReLUs and before the sum, as Kim et al. 2021 release it; ResNets only. If above 0,
+            some of the features are too, as in `resnet20`.
 
     Raises:
         RuntimeError: timm knows no such name.
+        ValueError: dropout is above 0 and the backbone has no such blocks.
     """
     import timm
 
     trunk = timm.create_model(backbone, pretrained=pretrained, num_classes=0)
+    if dropout:
+        _drop_in_blocks(trunk, backbone, dropout)
     width = trunk.head_hidden_size  # mobilenets have a layer behind their num_features
     if features != width:
         trunk = nn.Sequential(trunk, nn.Linear(width, features))
     chosen = HEADS.bind(head, features=features, classes=classes, bias=True)()
-    return Network(trunk, chosen)
+    before = [nn.Dropout(BEFORE_HEAD)] if dropout else []
+    return Network(trunk, nn.Sequential(*before, chosen) if dropout else chosen)
+
+
+def _drop_in_blocks(trunk: nn.Module, name: str, dropout: float) -> None:
+    """Put dropout after each inner ReLU of timm's residual blocks, and before the sum."""
+    from timm.models.resnet import BasicBlock, Bottleneck
+
+    blocks = [each for each in trunk.modules() if isinstance(each, BasicBlock | Bottleneck)]
+    if not blocks:
+        raise ValueError(f"dropout needs residual blocks, as in resnet50; {name} has none")
+    for block in blocks:
+        block.act1 = nn.Sequential(block.act1, nn.Dropout(dropout))
+        if isinstance(block, Bottleneck):  # the other kind's second ReLU is behind the sum
+            block.act2 = nn.Sequential(block.act2, nn.Dropout(dropout))
+        block.drop_path = nn.Dropout(dropout)

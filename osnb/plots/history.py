@@ -3,7 +3,8 @@
 import pandas as pd
 from matplotlib.axes import Axes
 
-from osnb.plots.style import Figure, label_outside, laid_out, need, note, panels
+from osnb.plots.described import Figure, panels
+from osnb.plots.style import label_outside, laid_out, need, note
 
 MEASURES = {  # colour, line style, label
     "gamma_plus": ("#1f77b4", "-", "γ⁺, known samples"),

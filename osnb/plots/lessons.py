@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from osnb.plots import described
-from osnb.plots.style import LOSSES, Figure, label_outside, laid_out, look, need, panels, present
+from osnb.plots.style import LOSSES, Figure, label_outside, laid_out, look, need, present
 
 
 @laid_out
@@ -126,7 +126,7 @@ def distance_boxes(summary: pd.DataFrame, *, title: str) -> Figure:
         title: what to say above, such as the rank correlation over all pairs.
     """
     need(summary, ["steps", "pairs", "low", "q1", "median", "q3", "high"])
-    figure, axes = panels(1, 1, width=6.5, height=3.4)
+    figure, axes = described.panels(1, 1, width=6.5, height=3.4)
     ax = axes[0, 0]
     boxes = summary.rename(columns={"low": "whislo", "median": "med", "high": "whishi"})
     ax.bxp(

@@ -1,8 +1,9 @@
 """Who is known, negative and unknown: rows of classes. `PROTOCOLS` names them all.
 
 `palechor` and `kim` hold rules over the hierarchy, `vaze` the published lists of Vaze et al. 2022,
-`making` the ways in which such lists are made, `miniature` small ones on data that ships with the
-package. `spelling` looks a class of another data set up in the hierarchy.
+`making` the ways in which such lists are made, `outside` negatives for a protocol without any,
+`miniature` small ones on data that ships with the package. `spelling` looks a class of another data
+set up in the hierarchy.
 """
 
 from functools import partial
@@ -18,6 +19,7 @@ from osnb.protocols.miniature import (
     mini_tinyimagenet,
 )
 from osnb.protocols.moved import class_counts, moved
+from osnb.protocols.outside import with_negatives
 from osnb.protocols.palechor import (
     P1_KNOWN,
     P1_NEGATIVE,
@@ -77,6 +79,7 @@ __all__ = [
     "standard",
     "superclasses",
     "whole",
+    "with_negatives",
 ]
 
 PROTOCOLS = Catalogue(

@@ -9,6 +9,9 @@ Of a catalogue only those entries are reached whose names are written where it i
 values of the run's parameters: `MODELS["conv"]`, `LOSSES.bind(loss, ...)`. So a run does not depend
 on a method that another one uses. Where it is used in any other way, all entries are reached.
 
+Two kinds of modules are left aside (`ASIDE`), since no number follows from them: what only shows,
+and how this hash is made. A better widget makes no training stale.
+
 What a room may not do for this to hold is in `tests/test_layers.py`: look up names by text, import
 by text or by a star, and let an assignment or a decorator that nobody reaches change anything.
 """
@@ -26,6 +29,7 @@ from osnb.repro.uses import entry, names_in, only, with_values
 
 IMPORT = (ast.Import, ast.ImportFrom)
 DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, *IMPORT)
+ASIDE = {"osnb.widgets", "osnb.repro.reach", "osnb.repro.uses", "osnb.repro.notebooks"}
 DATA = {"hierarchy": "data", "tables": "published"}  # rooms that read files of the package
 
 
@@ -101,7 +105,7 @@ class Reach:
 
     def _import(self, module: str) -> None:
         """What importing a module runs: its parents, its imports, its bare statements."""
-        if module in self.modules or not self._path(module):
+        if module in self.modules | ASIDE or not self._path(module):
             return
         self.modules.add(module)
         if "." in module:
@@ -142,6 +146,8 @@ class Reach:
 
     def _resolve(self, module: str, names: list[str]) -> None:
         """Reach module.a.b: a definition, a module inside, or all of it if that cannot be told."""
+        if {module, ".".join([module, *names[:1]])} & ASIDE:
+            return
         self._import(module)
         source = self._source(module)
         known = source.binding.keys() | source.imported.keys()

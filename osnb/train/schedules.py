@@ -55,11 +55,30 @@ def warm_restarts_released(done: float) -> float:
     return 0.001 + (value - 0.001) * min(epoch, 10) / 10
 
 
+def steps_60_80(done: float) -> float:
+    """Ten times less from 60 and 80 percent of the run on: epochs 120 and 160 of 200.
+
+    As Kim et al. 2021 release it for CIFAR. Their scheduler steps once per epoch; where the edges
+    fall between epochs, as in 200 of them, it is the same.
+    """
+    return 0.1 ** sum(done >= edge for edge in (0.6, 0.8))
+
+
+def steps_33_67(done: float) -> float:
+    """Ten times less from a third and two thirds of the run on: epochs 30 and 60 of 90.
+
+    As Kim et al. 2021 release it for ImageNet; see `steps_60_80`.
+    """
+    return 0.1 ** sum(done >= edge for edge in (1 / 3, 2 / 3))
+
+
 SCHEDULES = Catalogue(
     constant=constant,
     cosine=cosine,
     triangle=triangle,
     step=step,
+    steps_33_67=steps_33_67,
+    steps_60_80=steps_60_80,
     restarts=restarts,
     warm_restarts=warm_restarts,
     warm_restarts_released=warm_restarts_released,
