@@ -44,8 +44,8 @@ def publish(directory: Path, target: Path) -> list[str]:
 def keep_outputs(notebook: Path, executed: Path) -> None:
     """Give a notebook the outputs of its executed copy and nothing else of it.
 
-    Cells are numbered from 1, metadata keep what `KEPT` names, the kernel is python3; what papermill
-    and widgets left behind stays out.
+    Cells are numbered from 1, metadata keep what `KEPT` names, the kernel is python3; what
+    papermill and widgets left behind stays out.
 
     Raises:
         ValueError: the copy has other code.
