@@ -37,8 +37,8 @@ from osnb.plots.splits import bin_histograms, bin_points, class_sheet, shared_le
 from osnb.plots.style import Figure
 from osnb.plots.tasks import (
     density_points,
-    predicted_points,
-    predicted_softmax,
+    mean_softmax,
+    mean_softmax_points,
     softmax_densities,
     task_points,
 )
@@ -72,6 +72,8 @@ __all__ = [
     "histogram_points",
     "improvement_points",
     "improvements",
+    "mean_softmax",
+    "mean_softmax_points",
     "method_gains",
     "method_points",
     "method_tasks",
@@ -83,8 +85,6 @@ __all__ = [
     "oscr_by_loss",
     "oscr_curves",
     "oscr_points",
-    "predicted_points",
-    "predicted_softmax",
     "reduced_tree",
     "resize_sheet",
     "risk_curves",
