@@ -37,7 +37,8 @@ def project(tmp_path, monkeypatch):
 
 
 def finish(folder, scores, **parameters):
-    tables.write(folder / "scores.parquet", scores, {"parameters": parameters})
+    made = {"parameters": parameters, "code": "c0de"}
+    tables.write(folder / "scores.parquet", scores, made)
 
 
 def describe(project, *names, size="mini"):
@@ -157,10 +158,13 @@ def test_a_csv_is_read_beside_the_scores_or_else_in_figures_and_a_missing_one_is
 ):
     for run in ("both", "kept", "none"):
         finish(project / "runs" / "12_train" / run, scores, run=run, size="mini", seed=3)
-    for base, run, value in (("runs", "both", 1), ("figures", "both", 2), ("figures", "kept", 4)):
+    wanted = [("runs", "both", 1), ("figures", "both", 2), ("figures", "kept", 4)]
+    for base, run, value in [*wanted, ("figures", "none", 8)]:
         folder = project / base / "12_train" / run
         folder.mkdir(parents=True, exist_ok=True)
         pd.DataFrame({"value": [value]}).to_csv(folder / "means.csv", index=False)
+        code = "of another version" if run == "none" else "c0de"
+        (folder / "means.json").write_text(json.dumps({"code": code}))
     runs = tables.collect("12_train", "mini")
     found = tables.artefacts(runs, "means", "seed")
     assert found.to_dict("list") == {"value": [1, 4], "run": ["both", "kept"], "seed": [3, 3]}
