@@ -150,6 +150,36 @@ def stack(runs: pd.DataFrame, *columns: str, file: str = "scores") -> pd.DataFra
     return stacked
 
 
+def artefacts(runs: pd.DataFrame, name: str, *columns: str) -> pd.DataFrame:
+    """As `stack`, of the csv `name` that lies beside a scores table, or else in figures/.
+
+    Its stamp has to name the code that made the scores. `.attrs["missing"]` lists the runs that
+    have none such.
+    """
+    parts, missing = [], []
+    for row in runs.to_dict("records"):
+        folder = Path(row["path"]).parent
+        bases = [base / "figures" for base in (repro.out(), repro.root())]
+        kept = [base / folder.parent.name / folder.name for base in bases]
+        found = [each / f"{name}.csv" for each in (folder, *kept)]
+        code = _metadata(Path(row["path"]))["code"]
+        if file := next((each for each in found if _made_by(each) == code), None):
+            part = pd.read_csv(file)
+            parts.append(part.assign(**{key: row[key] for key in ("run", *columns)}))
+        else:
+            missing.append(row["run"])
+    parts = parts or [pd.DataFrame(columns=["run", *columns])]
+    stacked = pd.concat(parts, ignore_index=True)
+    stacked.attrs = {"missing": missing}
+    return stacked
+
+
+def _made_by(file: Path) -> str | None:
+    """The hash of the code in the stamp beside a csv; none without one."""
+    stamp = file.with_suffix(".json")
+    return json.loads(stamp.read_text())["code"] if file.is_file() and stamp.is_file() else None
+
+
 def inputs(runs: pd.DataFrame) -> dict[str, str]:
     """Hash of each run's scores table, for the stamp of what is made from them."""
     return dict(zip(runs["run"], runs["hash"], strict=True))

@@ -216,9 +216,9 @@ def made(request, tmp_path):
 
 
 def test_every_reader_of_files_has_a_fixture():
-    """Here, or in test_ood_readers.py and test_kim_benchmark.py."""
+    """Here, or in test_ood_readers.py, test_kim_benchmark.py and test_params.py."""
     drawn = {"digits", "glyphs", "synsets", "gaussian_noise", "uniform_noise", "rademacher_noise"}
-    suites = {"textures", "places365", "lsun_crop", "lsun_resize", "isun"}
+    suites = {"textures", "places365", "places365_large", "lsun_crop", "lsun_resize", "isun"}
     suites |= {"caltech256", "food101", "lsun_fix", "tinyimagenet_fix"}
     assert set(READERS) - set(MAKE) <= drawn | suites
 

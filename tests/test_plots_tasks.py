@@ -29,24 +29,45 @@ def scores():
             "benchmark": rng.choice(["digits", "drawn synsets"], n),
             "method": rng.choice(["Baseline", "Ensemble"], n),
             "kind": rng.choice(["right", "wrong", "near", "far", "noise"], n),
-            "class": rng.choice(["letter A", "letter B"], n),
-            "predicted": rng.choice(["digit 0", "digit 1"], n),
             "max_softmax": rng.uniform(0.2, 1, n),
         }
     )
 
 
+CLASSES = pd.DataFrame(
+    [
+        ("d1", "digits", "known", 1, "digit 1"),
+        ("d0", "digits", "known", 0, "digit 0"),
+        ("d2", "digits", "known", 2, "digit 2"),
+        ("d7", "digits", "near", -2, "digit 7"),
+        ("a", "letters", "far", -2, "letter A"),
+        ("b", "letters", "far", -2, "letter B"),
+        ("noise", "noise", "noise", -2, "noise"),
+    ],
+    columns=["class", "source", "kind", "label", "name"],
+)
+
+
+@pytest.fixture(scope="module")
+def means():
+    """Mean softmax of every class by two runs of Baseline and one of Ensemble."""
+    rng = np.random.default_rng(1)
+    parts = []
+    for method in ("Baseline", "Baseline", "Ensemble"):
+        softmax = pd.DataFrame(rng.dirichlet(np.ones(3), len(CLASSES)), columns=list("012"))
+        parts.append(CLASSES[["class", "source"]].join(softmax).assign(method=method))
+    return pd.concat(parts, ignore_index=True)
+
+
 @pytest.fixture(params=["densities", "heat"])
-def figure(request, scores):
-    return draw(request.param, scores), lambda: draw(request.param, scores)
+def figure(request, scores, means):
+    return draw(request.param, scores, means), lambda: draw(request.param, scores, means)
 
 
-def draw(name, scores):
+def draw(name, scores, means):
     if name == "densities":
         return plots.softmax_densities(plots.density_points(scores, bins=10))
-    unknown = scores[scores["kind"].isin(["near", "far"])]
-    points = plots.predicted_points(unknown)
-    return plots.predicted_softmax(points, known=["digit 0", "digit 1", "digit 2"])
+    return plots.mean_softmax(plots.mean_softmax_points(means, CLASSES, at_most=9))
 
 
 # Points
@@ -84,17 +105,34 @@ def test_a_density_has_area_one_and_counts_its_samples(scores):
         assert (part["samples"] == same.sum()).all()
 
 
-def test_a_cell_is_the_share_times_the_mean_and_a_row_adds_up_to_one(scores):
-    points = plots.predicted_points(scores)
-    for key, row in points.groupby(["method", "kind", "class"]):
-        same = scores[(scores[["method", "kind", "class"]] == list(key)).all(axis=1)]
-        cells = row[row["predicted"] != "the rest"]
-        for cell in cells.to_dict("records"):
-            there = same[same["predicted"] == cell["predicted"]]["max_softmax"]
-            assert cell["share"] == len(there) / len(same)
-            assert cell["value"] == pytest.approx(cell["share"] * there.mean())
-        assert cells["value"].sum() == pytest.approx(same["max_softmax"].mean())
-        assert row["value"].sum() == pytest.approx(1)
+def test_a_cell_is_the_mean_of_the_runs_and_a_row_adds_up_to_one(means):
+    points = plots.mean_softmax_points(means, CLASSES, at_most=9)
+    names = CLASSES.set_index("name")
+    assert len(points) == 2 * 4 * 3  # methods, unknown classes, known classes
+    for cell in points.to_dict("records"):
+        column = str(names.loc[cell["known"], "label"])
+        same = means[means["class"] == names.loc[cell["class"], "class"]]
+        values = same.loc[same["method"] == cell["method"], column]
+        assert cell["softmax"] == pytest.approx(values.mean())
+        assert cell["runs"] == len(values) == {"Baseline": 2, "Ensemble": 1}[cell["method"]]
+        assert cell["kind"] == names.loc[cell["class"], "kind"]
+    sums = points.groupby(["method", "class"])["softmax"].sum()
+    assert sums.tolist() == pytest.approx([1] * 8)
+
+
+def test_a_class_of_the_same_name_in_another_source_is_another_class(means):
+    twin = means[means["class"] == "a"].assign(source="elsewhere")
+    both = pd.concat([means, twin.assign(**{"0": 9.0})])
+    points = plots.mean_softmax_points(both, CLASSES, at_most=9)
+    pd.testing.assert_frame_equal(points, plots.mean_softmax_points(means, CLASSES, at_most=9))
+
+
+def test_of_many_classes_of_a_kind_the_surest_ones_stay(means):
+    every = plots.mean_softmax_points(means, CLASSES, at_most=9)
+    kept = plots.mean_softmax_points(means, CLASSES, at_most=1)
+    largest = every.groupby(["kind", "class", "method"])["softmax"].max().unstack().mean(axis=1)
+    sure = "letter A" if largest["far", "letter A"] > largest["far", "letter B"] else "letter B"
+    assert list(dict.fromkeys(kept["class"])) == ["digit 7", sure, "noise"]
 
 
 # Figures
@@ -134,25 +172,27 @@ def test_every_density_is_drawn_in_its_panel_inside_the_axes(scores):
         assert len(set(looks)) == len(lines)
 
 
-def test_every_cell_of_the_heat_map_has_its_value_and_no_prediction_is_0(scores):
-    unknown = scores[scores["kind"].isin(["near", "far"])]
-    points = plots.predicted_points(unknown)
-    known = ["digit 0", "digit 1", "digit 2"]
-    figure = plots.predicted_softmax(points, known=known)
+def test_every_cell_of_the_heat_map_has_its_value_on_one_scale(means):
+    points = plots.mean_softmax_points(means, CLASSES, at_most=9)
+    figure = plots.mean_softmax(points)
     rows = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    columns = [text.get_text() for text in figure.axes[0].get_xticklabels()]
+    assert rows == ["near: digit 7", "far: letter A", "far: letter B", "noise: noise"]
+    assert columns == ["digit 0", "digit 1", "digit 2"]  # by label, whatever the order of rows
     for ax in figure.axes[:2]:
-        grid = np.asarray(ax.collections[0].get_array()).reshape(len(rows), 4)
-        assert (grid[:, 2] == 0).all()
-        part = points[points["method"] == ax.get_title()]
-        for cell in part.to_dict("records"):
+        assert ax.collections[0].get_clim() == (0, 1)
+        grid = np.asarray(ax.collections[0].get_array()).reshape(4, 3)
+        for cell in points[points["method"] == ax.get_title()].to_dict("records"):
             row = rows.index(f"{cell['kind']}: {cell['class']}")
-            assert grid[row, [*known, "the rest"].index(cell["predicted"])] == cell["value"]
+            assert grid[row, columns.index(cell["known"])] == cell["softmax"]
+    lines = figure.axes[0].collections[1].get_segments()
+    assert [line[0][1] for line in lines] == [1, 3]  # below near, above noise
 
 
 # Bad input
 
 
-def test_missing_columns_and_odd_names_are_named(scores):
+def test_missing_columns_and_odd_names_are_named(scores, means):
     with pytest.raises(ValueError, match="columns run, benchmark"):
         plots.task_points(KEYS.drop(columns="seed"), VALUES)
     with pytest.raises(ValueError, match=r"3 rows of each measure; not so in \['auroc'\]"):
@@ -161,23 +201,27 @@ def test_missing_columns_and_odd_names_are_named(scores):
         plots.density_points(scores.drop(columns="kind"), bins=5)
     with pytest.raises(ValueError, match=r"got \['odd'\]"):
         plots.softmax_densities(plots.density_points(scores.assign(kind="odd"), bins=5))
-    with pytest.raises(ValueError, match="columns method, kind, class"):
-        plots.predicted_points(scores.drop(columns="predicted"))
-    with pytest.raises(ValueError, match=r"among the known ones; got \['digit 1'\]"):
-        plots.predicted_softmax(plots.predicted_points(scores), known=["digit 0"])
+    with pytest.raises(ValueError, match="columns method, class, source, 0, 1, 2"):
+        plots.mean_softmax_points(means.drop(columns="1"), CLASSES, at_most=9)
+    with pytest.raises(ValueError, match="columns class, source, kind"):
+        plots.mean_softmax_points(means, CLASSES.drop(columns="label"), at_most=9)
+    with pytest.raises(ValueError, match="columns method, kind, class, known"):
+        plots.mean_softmax(pd.DataFrame({"method": ["Baseline"]}))
 
 
 def test_without_a_run_a_figure_says_so(scores):
     none = scores.head(0)
     density = plots.softmax_densities(plots.density_points(none, bins=5))
-    heat = plots.predicted_softmax(plots.predicted_points(none), known=[])
+    heat = plots.mean_softmax(plots.mean_softmax_points(pd.DataFrame(), CLASSES, at_most=9))
     assert all(f.axes[0].texts[0].get_text() == "no finished run" for f in (density, heat))
 
 
-def test_inputs_are_left_as_they_were(scores):
-    before, keys = scores.copy(), KEYS.copy()
-    plots.predicted_points(scores)
+def test_inputs_are_left_as_they_were(scores, means):
+    before, keys, rows, classes = scores.copy(), KEYS.copy(), means.copy(), CLASSES.copy()
+    plots.mean_softmax_points(means, CLASSES, at_most=1)
     plots.density_points(scores, bins=5)
     plots.task_points(KEYS, VALUES)
     pd.testing.assert_frame_equal(scores, before)
     pd.testing.assert_frame_equal(keys, KEYS)
+    pd.testing.assert_frame_equal(means, rows)
+    pd.testing.assert_frame_equal(CLASSES, classes)

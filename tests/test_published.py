@@ -81,6 +81,17 @@ TABLES = {
             "matched_cifar100_name": f"[a-z_]+@{WNID}" + DASH,
         },
     ),
+    "kim2021/earlier_studies": (  # gathered here: the paper's own Table 1 could not be read
+        10,
+        {
+            "method": r"[A-Z][A-Za-z ]+",
+            "study": r"[A-Z][a-z]+ (et al\.|& [A-Z][a-z]+)",
+            "year": r"20(1[6-9]|20)",
+            "venue": "CVPR|ICLR|ICML|NeurIPS",
+            **dict.fromkeys(("misclassification", "near", "far"), "yes|no|not established"),
+            "source": r"[A-Za-z].{20,}",
+        },
+    ),
     "kim2021/per_class": (
         7,
         {"benchmark": "CIFAR|ImageNet", "dataset": r"[A-Z][A-Za-z0-9 -]+"}

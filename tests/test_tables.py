@@ -37,7 +37,8 @@ def project(tmp_path, monkeypatch):
 
 
 def finish(folder, scores, **parameters):
-    tables.write(folder / "scores.parquet", scores, {"parameters": parameters})
+    made = {"parameters": parameters, "code": "c0de"}
+    tables.write(folder / "scores.parquet", scores, made)
 
 
 def describe(project, *names, size="mini"):
@@ -150,6 +151,25 @@ def test_stacked_tables_carry_their_runs_parameters(project, scores):
     stacked = tables.stack(tables.collect("12_train", "m"), "seed")
     assert stacked["seed"].tolist() == [0] * 4 + [1] * 4
     assert stacked["run"].tolist() == ["s0"] * 4 + ["s1"] * 4
+
+
+def test_a_csv_is_read_beside_the_scores_or_else_in_figures_and_a_missing_one_is_named(
+    project, scores
+):
+    for run in ("both", "kept", "none"):
+        finish(project / "runs" / "12_train" / run, scores, run=run, size="mini", seed=3)
+    wanted = [("runs", "both", 1), ("figures", "both", 2), ("figures", "kept", 4)]
+    for base, run, value in [*wanted, ("figures", "none", 8)]:
+        folder = project / base / "12_train" / run
+        folder.mkdir(parents=True, exist_ok=True)
+        pd.DataFrame({"value": [value]}).to_csv(folder / "means.csv", index=False)
+        code = "of another version" if run == "none" else "c0de"
+        (folder / "means.json").write_text(json.dumps({"code": code}))
+    runs = tables.collect("12_train", "mini")
+    found = tables.artefacts(runs, "means", "seed")
+    assert found.to_dict("list") == {"value": [1, 4], "run": ["both", "kept"], "seed": [3, 3]}
+    assert found.attrs == {"missing": ["none"]}
+    assert tables.artefacts(runs, "other", "seed").columns.tolist() == ["run", "seed"]
 
 
 def test_outputs_of_every_epoch_are_stacked_too_and_no_run_gives_no_row(project, scores):

@@ -41,8 +41,8 @@ from osnb.plots.semantic import (
 from osnb.plots.splits import bin_histograms, bin_points, class_sheet, shared_levels
 from osnb.plots.tasks import (
     density_points,
-    predicted_points,
-    predicted_softmax,
+    mean_softmax,
+    mean_softmax_points,
     softmax_densities,
     task_points,
 )
@@ -85,6 +85,8 @@ __all__ = [
     "judged",
     "least_cost",
     "loss_gradients",
+    "mean_softmax",
+    "mean_softmax_points",
     "method_gains",
     "method_points",
     "method_tasks",
@@ -96,8 +98,6 @@ __all__ = [
     "oscr_by_loss",
     "oscr_curves",
     "oscr_points",
-    "predicted_points",
-    "predicted_softmax",
     "reduced_tree",
     "resize_sheet",
     "risk_curves",

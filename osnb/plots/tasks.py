@@ -10,13 +10,7 @@ import pandas as pd
 
 from osnb import metrics
 from osnb.plots.described import Figure, panels
-from osnb.plots.style import (
-    finite,
-    label_outside,
-    laid_out,
-    need,
-    note,
-)
+from osnb.plots.style import finite, label_outside, laid_out, need
 
 KEYS = ["run", "benchmark", "method", "task", "dataset", "seed"]
 KINDS = {  # colour, line and marker; Okabe and Ito's colours
@@ -27,7 +21,7 @@ KINDS = {  # colour, line and marker; Okabe and Ito's colours
     "noise": ("#cc79a7", (0, (3, 1, 1, 1, 1, 1)), "D"),
 }
 DENSITY = ("benchmark", "method", "kind", "left", "right", "density", "samples")
-REST = "the rest"
+SOFTMAX = ["method", "kind", "class", "known", "softmax", "runs"]
 
 
 def task_points(keys: pd.DataFrame, values: Mapping[str, np.ndarray]) -> pd.DataFrame:
@@ -136,75 +130,79 @@ def softmax_densities(points: pd.DataFrame) -> Figure:
     return figure
 
 
-def predicted_points(scores: pd.DataFrame) -> pd.DataFrame:
-    """Figure 7's cells, as far as scores tables go: the largest softmax by predicted class.
+def mean_softmax_points(
+    means: pd.DataFrame, classes: pd.DataFrame, *, at_most: int
+) -> pd.DataFrame:
+    """Figure 7's cells: the mean softmax vector of each unknown class, the mean over seeds.
 
     For an unknown class u of n_u samples and a known class c,
 
-        cell(u, c) = 1 / n_u sum_{i in u, pred_i = c} max_k softmax_k(x_i)
-
-    the share of u that is predicted c, times the mean largest softmax of that share. It is at
-    most the mean softmax of c, which Figure 7 shows; a row's sum is the mean largest softmax, and
-    what is missing to 1 lies on classes that were not predicted: no scores table says on which.
+        cell(u, c) = 1 / n_u sum_{i in u} softmax_c(x_i)
 
     Args:
-        scores: unknown samples, columns method, kind, class (the unknown one), predicted (a known
-            one) and max_softmax in [0, 1]. No row gives no row.
+        means: one row per run and class, columns method, class, source and 0 to K - 1 (as text),
+            the softmax of each known class, the mean over the class's samples. No row gives none.
+        classes: columns class, source, kind (known, near, far, noise), label (of a known class,
+            0 to K - 1) and name. Rows and columns of the figure stand in this order.
+        at_most: classes of a kind, those whose largest cell is the largest over all methods'
+            mean.
 
     Returns:
-        method, kind, class, predicted (a known class, or "the rest", 1 minus the row's sum),
-        share, max_softmax (its mean; both NaN in the rest), value (their product), samples (n_u).
+        method, kind, class (the name of an unknown one), known (the name of a known one), softmax
+        and runs (how many it is the mean of).
 
     Raises:
         ValueError: a column is missing.
     """
-    columns = ["method", "kind", "class", "predicted", "max_softmax"]
-    if len(scores) or set(columns) - set(scores):
-        need(scores, columns)
-    group = columns[:3]
-    found = scores.groupby(columns[:4], sort=False)["max_softmax"]
-    cells = found.agg(["size", "mean"]).reset_index().rename(columns={"mean": "max_softmax"})
-    cells["samples"] = cells.groupby(group)["size"].transform("sum")
-    cells["share"] = cells["size"] / cells["samples"]
-    cells["value"] = cells["share"] * cells["max_softmax"]
-    rest = cells.groupby([*group, "samples"], sort=False)["value"].sum().rsub(1).reset_index()
-    both = pd.concat([cells, rest.assign(predicted=REST)] if len(cells) else [cells])
-    return both[[*columns[:4], "share", "max_softmax", "value", "samples"]].reset_index(drop=True)
+    if means.empty:
+        return pd.DataFrame(columns=SOFTMAX)
+    need(classes, ["class", "source", "kind", "label", "name"])
+    is_known = classes["kind"] == "known"
+    names = classes[is_known].sort_values("label").astype({"label": str})
+    names = dict(zip(names["label"], names["name"], strict=True))
+    need(means, ["method", "class", "source", *names])
+    long = classes[~is_known].merge(means, on=["class", "source"]).drop(columns=["class"])
+    long = long.rename(columns={"name": "class"}).melt(SOFTMAX[:3], [*names], "known", "softmax")
+    long["known"] = long["known"].map(names)
+    cells = long.groupby(SOFTMAX[:4], sort=False)["softmax"].agg(["mean", "size"]).reset_index()
+    surest = cells.groupby(SOFTMAX[:3])["mean"].max().groupby(["kind", "class"]).mean()
+    surest = surest.groupby("kind").nlargest(at_most).index.droplevel(0)
+    cells = cells[pd.MultiIndex.from_frame(cells[["kind", "class"]]).isin(surest)]
+    return cells.set_axis(SOFTMAX, axis=1).reset_index(drop=True)
 
 
 @laid_out
-def predicted_softmax(points: pd.DataFrame, *, known: list[str]) -> Figure:
-    """Figure 7 redrawn: a row an unknown class, a column a predicted one, a panel a method.
+def mean_softmax(points: pd.DataFrame) -> Figure:
+    """Figure 7: a row an unknown class, a column a known one, a panel a method.
+
+    All panels share one scale from 0 to 1, of colours that get lighter in grey too. A white line
+    parts near, far and noise.
 
     Args:
-        points: as from `predicted_points`; rows stand in order of appearance, panels too. No row
-            gives a figure that says so.
-        known: the columns: known classes, whether predicted or not. "the rest" comes last.
+        points: as from `mean_softmax_points`; rows, columns and panels stand in order of
+            appearance. No row gives a figure that says so.
 
     Raises:
-        ValueError: a column is missing, or a predicted class is not among the known ones.
+        ValueError: a column is missing.
     """
     import seaborn as sns  # here, because it brings pyplot, which other figures do without
 
-    if none := _none(points, ["method", "kind", "class", "predicted", "value"]):
+    if none := _none(points, SOFTMAX):
         return none
-    if odd := sorted(set(points["predicted"]) - {*known, REST}):
-        raise ValueError(f"predicted classes are among the known ones; got {odd}")
-    methods = list(dict.fromkeys(points["method"]))
     points = points.assign(row=points["kind"] + ": " + points["class"])
-    rows, columns = list(dict.fromkeys(points["row"])), [*known, REST]
+    methods, rows, columns = (list(dict.fromkeys(points[n])) for n in ("method", "row", "known"))
+    starts = np.flatnonzero(~points.drop_duplicates("row")["kind"].duplicated())[1:]
     width, height = 1.2 + 0.3 * len(columns), 1.7 + 0.19 * len(rows)
     figure, axes = panels(1, len(methods), width=width, height=height, sharey=True)
     for ax, name in zip(axes[0], methods, strict=True):
-        cells = points[points["method"] == name].pivot(index="row", columns="predicted")["value"]
-        grid = cells.reindex(index=rows, columns=columns).fillna(0)
+        grid = points[points["method"] == name].pivot(index="row", columns="known")["softmax"]
         heat = {"vmin": 0, "vmax": 1, "cmap": "cividis", "cbar": False}
+        grid = grid.reindex(index=rows, columns=columns)
         sns.heatmap(grid, ax=ax, xticklabels=True, yticklabels=True, **heat)
-        ax.axvline(len(known), color="white", linewidth=2.5)
+        ax.hlines(starts, 0, len(columns), color="white", linewidth=2.5)
         ax.tick_params(axis="x", rotation=90)
-        ax.set(title=name, xlabel="predicted class", ylabel="")
-    figure.colorbar(axes[0, -1].collections[0], ax=axes, pad=0.01, label="share x mean")
-    note(figure, f"{REST}: softmax of the classes that were not predicted")
+        ax.set(title=name, xlabel="known class", ylabel="")
+    figure.colorbar(axes[0, -1].collections[0], ax=axes, pad=0.01, label="mean softmax")
     return figure
 
 
