@@ -11,6 +11,9 @@ PYTEST := $(BIN)/python -m pytest -q -p no:cacheprovider
 # JupyterLab shows Markdown files as pages, not as text to edit, and asks for no news from afar
 SETTINGS := .venv/share/jupyter/lab/settings
 QUIET := "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}
+# nbgrader's menus are for who makes assignments: remove that file to have them
+PAGE := .venv/etc/jupyter/labconfig/page_config.json
+NO_GRADING := "disabledExtensions": {"@jupyter/nbgrader": true}
 PAGES := "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}}
 # `pytest --nbval-lax notebooks/` in two halves, which write to a temporary folder: those that
 # read results find the committed scores there, not what the training ones have just made
@@ -43,6 +46,7 @@ lint: $(READY)
 
 lab: $(READY) ## open JupyterLab at the index of the notebooks
 	@mkdir -p $(SETTINGS) && echo '{$(PAGES), $(QUIET)}' > $(SETTINGS)/overrides.json
+	@mkdir -p $(dir $(PAGE)) && { [ -f $(PAGE) ] || echo '{$(NO_GRADING)}' > $(PAGE); }
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
 	  --LabApp.default_url=/lab/tree/notebooks/README.md
 

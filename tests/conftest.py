@@ -17,6 +17,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+import browser
+
 from osnb import repro
 
 FIXTURES = Path(__file__).parent / "notebooks"
@@ -67,9 +69,16 @@ def project(tmp_path, monkeypatch):
     return made
 
 
+@pytest.fixture
+def page():
+    """A page of a browser, see browser.py."""
+    with browser.paged() as page:
+        yield page
+
+
 def pytest_terminal_summary(terminalreporter):
     """Say loudly, at the end, that the tests which need a browser did not run."""
     skipped = terminalreporter.stats.get("skipped", [])
-    if lost := [report for report in skipped if "test_browser.py" in report.nodeid]:
+    if lost := [report for report in skipped if "test_browser" in report.nodeid]:
         line = f"WARNING: {len(lost)} browser tests did not run: no Chromium or Chrome was found"
         terminalreporter.write_line(line, red=True, bold=True)

@@ -199,7 +199,7 @@ def _marked_curves(ax: Axes, table: pd.DataFrame, score: str, counts: pd.DataFra
 def _cells(ax: Axes, counts: pd.DataFrame) -> None:
     """Counts and shares of a role, shaded by the share."""
     shares = counts[list(OUTCOMES)].to_numpy() / counts[["samples"]].to_numpy()
-    ax.imshow(shares, cmap="Greys", vmin=0, vmax=1.4, aspect="auto")  # black stays readable
+    ax.imshow(shares, cmap="Greys", vmin=0, vmax=2, aspect="auto")  # black stays readable
     for (i, j), share in np.ndenumerate(shares):
         impossible = OUTCOMES[j] == "right" and counts["role"][i] != "known"
         text = "–" if impossible else f"{counts[OUTCOMES[j]][i]}\n{share:.2f}"

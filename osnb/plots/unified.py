@@ -19,7 +19,7 @@ from osnb.plots.unified_points import PERFECT, RIGHT, risk_table
 POINTS = ("benchmark", "method", "side", "improvement", "low", "high")
 COLORS = (*OKABE_ITO, "#8b1a4a")
 LINES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
-HATCHES = ("", "///", "...", "xxx", "\\\\\\")
+HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++", "oo", "--")
 FIRST = (RIGHT, "wrong prediction", "near")  # of the kinds, in stacked bars
 
 

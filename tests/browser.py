@@ -1,0 +1,116 @@
+"""Chromium and a JupyterLab server for the browser tests, both knowing nothing of the user."""
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+
+import pytest
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+CHROME = next(filter(None, map(shutil.which, BROWSERS)), None)
+ARGUMENTS = [
+    *("--headless=new", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+    *(["--no-sandbox"] if os.name == "posix" and os.getuid() == 0 else []),
+]
+START, RUN = 60, 240  # seconds at most
+IDLE = "document.querySelector('#jp-main-statusbar').textContent.includes('| Idle')"
+SHOTS = os.environ.get("OSNB_SHOTS")  # a folder for screenshots, for people who want to look
+MARKS = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not CHROME, reason=f"no browser: none of {', '.join(BROWSERS)} is installed"
+    ),
+]
+
+
+@contextmanager
+def paged():
+    """A page of a browser; `page.said` are its errors, `page.asked` what it fetched from afar."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROME, args=ARGUMENTS)
+        sharp = 2 if SHOTS else 1  # so that half as wide a page is what 200 % zoom shows
+        page = browser.new_page(viewport={"width": 1400, "height": 1000}, device_scale_factor=sharp)
+        page.said, page.asked = [], []
+        page.on("console", lambda x: page.said.append(x.text) if x.type == "error" else None)
+        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.on("request", lambda x: None if _near(x.url) else page.asked.append(x.url))
+        yield page
+        browser.close()
+
+
+def _near(url):
+    return url.startswith(("file:", "data:", "blob:", "http://127.0.0.1:", "ws://127.0.0.1:"))
+
+
+@contextmanager
+def serving(folder, *words):
+    """(address, token) of a JupyterLab server whose own files are all in the folder."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token = secrets.token_hex(16)
+    command = [
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *words),
+        *(f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--ServerApp.ip=127.0.0.1"),
+        "--LabApp.extension_manager=readonly",
+        *("--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate", "--LabApp.news_url="),
+    ]
+    places = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    own = {name: str(folder / name) for name in (*places, "JUPYTERLAB_WORKSPACES_DIR", "OSNB_OUT")}
+    own |= {"JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"), "JUPYTER_TOKEN": token}
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(command, env=os.environ | own, stdout=log, stderr=log)
+        try:
+            _answers(f"http://127.0.0.1:{port}/api?token={token}", process, folder / "log")
+            yield f"http://127.0.0.1:{port}", token
+        finally:
+            process.terminate()
+            process.wait(START)
+
+
+def _answers(address, process, log):
+    """Wait for the server."""
+    end = time.monotonic() + START
+    while True:
+        try:
+            return urllib.request.urlopen(address, timeout=5).close()
+        except OSError:
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < end, log.read_text()
+            time.sleep(0.5)
+
+
+def end_kernels(address, token):
+    """Shut down every kernel of the server, so that their memory is free for the next one."""
+    for kernel in json.load(_asked("GET", f"{address}/api/kernels", token)):
+        _asked("DELETE", f"{address}/api/kernels/{kernel['id']}", token).close()
+
+
+def _asked(method, address, token):
+    head = {"Authorization": f"token {token}"}
+    return urllib.request.urlopen(
+        urllib.request.Request(address, method=method, headers=head), timeout=START
+    )
+
+
+def until(page, look, seconds, complaint=""):
+    """The first true value of `look()`, asked for again and again.
+
+    Raises:
+        AssertionError: it is still false after so many seconds; the text is `complaint()`.
+    """
+    end = time.monotonic() + seconds
+    while not (seen := look()):
+        assert time.monotonic() < end, complaint() if callable(complaint) else complaint
+        page.wait_for_timeout(50)
+    return seen

@@ -1,0 +1,203 @@
+"""In a real browser: every notebook runs whole in JupyterLab, and its widgets move by keyboard."""
+
+import json
+import re
+import shutil
+from contextlib import suppress
+from functools import partial
+
+import browser
+import pytest
+
+from osnb import repro, widgets
+
+pytestmark = browser.MARKS
+
+NOTEBOOKS = sorted(path.stem for path in (repro.root() / "notebooks").glob("*.ipynb"))
+SETTINGS = {  # cells out of sight stay in the page, where a test finds them; no news from afar
+    "notebook-extension/tracker": {"windowingMode": "none"},
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+}
+STATE = """() => {
+    const all = x => [...document.querySelectorAll(x)];
+    const mime = x => `[data-mime-type="application/vnd.jupyter.${x}"]`;
+    const wrong = all(mime('error') + ',' + mime('stderr')).map(x => x.textContent.trim());
+    const prompts = all('.jp-CodeCell .jp-InputArea-prompt');
+    const left = prompts.filter(x => !/\\[\\d+\\]/.test(x.textContent));
+    const idle = IDLE;
+    return {wrong: wrong, over: wrong.length > 0 || (idle && !left.length), left: left.length};
+}""".replace("IDLE", browser.IDLE)
+IMAGES = """all => all.filter(x => !x.alt.trim() || !x.naturalWidth)
+    .map(x => (x.alt.trim() ? 'empty' : 'no alt: ') + x.closest('.jp-Cell').textContent)"""
+PICTURE = "all => all.map(x => x.src).join()"
+# labels that are cut off, controls and pictures that stick out of their cell
+CUT = """box => [...box.querySelectorAll('.widget-label, .widget-readout, .widget-slider, img')]
+    .filter(x => x.scrollWidth > x.clientWidth + 1
+        || x.getBoundingClientRect().right > box.getBoundingClientRect().right + 1)
+    .map(x => x.className + ' ' + x.textContent)"""
+ALONE = {"superclass"}  # chooses what the slider below it moves, so the picture stays
+PRESSES = 10
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """(address, token, folder) of a JupyterLab with copies of the notebooks, outputs taken away."""
+    folder = tmp_path_factory.mktemp("lab")
+    shutil.copytree(
+        repro.root() / "notebooks", folder / "work", ignore=shutil.ignore_patterns(".*")
+    )
+    for path in (folder / "work").glob("*.ipynb"):
+        _without_outputs(path)
+    for name, values in SETTINGS.items():
+        file = folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(values))
+    with browser.serving(folder, f"--ServerApp.root_dir={folder}/work") as (address, token):
+        yield address, token, folder
+
+
+def _without_outputs(path):
+    """Take the outputs away that are in git, so that those seen are new."""
+    content = json.loads(path.read_text())
+    for cell in content["cells"]:
+        if cell["cell_type"] == "code":
+            cell |= {"outputs": [], "execution_count": None}
+    path.write_text(json.dumps(content))
+
+
+@pytest.fixture
+def opened(lab, page):
+    """name -> path, once that notebook stands in the page; then its kernel and results go."""
+    address, token, folder = lab
+
+    def go(name):
+        # a workspace of its own, or JupyterLab opens again what was open before
+        page.goto(f"{address}/lab/workspaces/{name}/tree/{name}.ipynb?token={token}")
+        page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=browser.START * 1000)
+        page.wait_for_function(browser.IDLE, timeout=browser.START * 1000)
+        return folder / "work" / f"{name}.ipynb"
+
+    yield go
+    page.goto("about:blank")  # which would ask for a new kernel
+    browser.end_kernels(address, token)
+    shutil.rmtree(folder / "OSNB_OUT", ignore_errors=True)  # else results notebooks read trainings
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_runs_whole_in_jupyterlab_and_its_widgets_move(opened, page, name):
+    path = opened(name)
+    _run_all(page)
+    boxes = page.locator(".jp-OutputArea-output .jupyter-widgets.widget-vbox")
+    wanted = _explorers(path)
+    browser.until(page, lambda: boxes.count() == wanted, browser.START, f"not {wanted} widgets")
+    _nothing(page, lambda: page.eval_on_selector_all(".jp-Notebook img", IMAGES))
+    _save(page)
+    _ran_whole(path)
+    _shoot(page, f"{name}-end")
+    page.locator(".jp-Notebook .jp-Cell").first.scroll_into_view_if_needed()
+    _shoot(page, f"{name}-top")
+    for number in range(wanted):
+        _moves(page, boxes.nth(number), f"{name}-{number + 1}")
+    assert page.evaluate(STATE)["wrong"] == []
+    assert (page.said, page.asked) == ([], [])
+
+
+def _run_all(page):
+    """Run > Run All Cells, until every cell has a number and the kernel is idle."""
+    page.click('.lm-MenuBar-itemLabel:text-is("Run")')
+    page.click('.lm-Menu-item[data-command="runmenu:run-all"]')
+    look = partial(page.evaluate, STATE)
+    browser.until(page, lambda: look()["over"], browser.RUN, look)
+    assert look()["wrong"] == []
+
+
+def _nothing(page, poor):
+    """Wait until there is nothing that is poor, for what is drawn and decoded comes late."""
+    browser.until(page, lambda: poor() == [], browser.START, poor)
+
+
+def _explorers(path):
+    """How many explorers the notebook's code cells show."""
+    cells = json.loads(path.read_text())["cells"]
+    code = "\n".join("".join(x["source"]) for x in cells if x["cell_type"] == "code")
+    made = [name for name in widgets.__all__ if name.islower() and name != "live"]
+    return len(re.findall(rf"widgets\.({'|'.join(made)})\(", code))
+
+
+def _save(page):
+    page.keyboard.press("Control+s")
+    page.wait_for_selector(".jp-mod-dirty", state="detached", timeout=browser.START * 1000)
+
+
+def _ran_whole(path):
+    """In the saved file every code cell ran, nothing is an error and each image has words."""
+    cells = [x for x in json.loads(path.read_text())["cells"] if x["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert not [x for x in outputs if x["output_type"] == "error" or x.get("name") == "stderr"]
+    for output in outputs:
+        for kind in [x for x in output.get("data", {}) if x.startswith("image/")]:
+            assert output["metadata"][kind]["alt"].strip()
+
+
+def _moves(page, box, shot):
+    """Each slider of an explorer moves by an arrow key, and what is shown follows."""
+    box.scroll_into_view_if_needed()
+    _shoot(box, f"{shot}-before")
+    first = box.locator("img").evaluate_all(PICTURE)
+    for line in box.locator(".widget-slider").all():
+        name = line.locator(".widget-label").inner_text()
+        assert name
+        handle = line.locator(".noUi-handle")
+        key = "ArrowLeft" if _at_end(handle) else "ArrowRight"
+        page.wait_for_function(browser.IDLE, timeout=browser.START * 1000)
+        handle.focus()
+        _press(page, key, _changed(box, line, name), name)
+    assert box.locator("img").evaluate_all(PICTURE) != first
+    _shoot(box, f"{shot}-after")
+    _zoomed(page, box, shot)
+
+
+def _changed(box, line, name):
+    """Whether by now the slider's value is another one, and the picture or sentence with it."""
+    value, *old = _shown(box, line)
+
+    def seen():
+        now, *new = _shown(box, line)
+        return now != value and (new != old or name in ALONE)
+
+    return seen
+
+
+def _at_end(handle):
+    return handle.get_attribute("aria-valuenow") == handle.get_attribute("aria-valuemax")
+
+
+def _shown(box, line):
+    """The slider's value in words, the sentence, and the picture."""
+    words = line.locator(".widget-readout").inner_text()
+    shown = box.locator(".widget-html-content")
+    return words, shown.inner_text(), shown.locator("img").evaluate_all(PICTURE)
+
+
+def _press(page, key, changed, name):
+    """Press a key until the change is seen; not every step changes what is drawn."""
+    for _ in range(PRESSES):
+        page.keyboard.press(key)
+        with suppress(AssertionError):
+            return browser.until(page, changed, browser.START / PRESSES)
+    raise AssertionError(f"{key} on {name!r}: nothing changed")
+
+
+def _zoomed(page, box, shot):
+    """At 200 % zoom, where a page is half as wide, nothing is cut off."""
+    wide = page.viewport_size
+    page.set_viewport_size({key: side // 2 for key, side in wide.items()})
+    _nothing(page, partial(box.evaluate, CUT))
+    _shoot(box, f"{shot}-zoomed")
+    page.set_viewport_size(wide)
+
+
+def _shoot(what, name):
+    if browser.SHOTS:
+        what.screenshot(path=f"{browser.SHOTS}/{name}.png")
