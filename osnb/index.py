@@ -55,23 +55,21 @@ PATHS = {
         Session("The flow, and what its numbers count", LONG, ("00_tour", "01_curves")),
         Session("Who is unknown", LONG, ("10_palechor_protocols", "11_palechor_losses")),
         Session("Training with negatives", LONG, ("12_palechor_train", "13_palechor_results")),
-        Session("Capstone: a loss", LONG, ("14_palechor_capstone",)),
-        Session("Splits and recipes", LONG, ("20_vaze_splits", "21_vaze_train")),
-        Session("Accuracy and AUROC", LONG, ("22_vaze_correlation", "23_vaze_max_logit")),
+        Session("Capstone: a loss; splits", LONG, ("14_palechor_capstone", "20_vaze_splits")),
+        Session("Recipes and accuracy", LONG, ("21_vaze_train", "22_vaze_correlation")),
         Session(
-            "Near, far and the length of features",
+            "The maximum logit, easy and hard",
             LONG,
-            ("24_vaze_semantic_shift", "25_vaze_feature_norms"),
-        ),
-        Session("Capstone: a score", LONG, ("26_vaze_ood", "27_vaze_capstone")),
-        Session(
-            "Four kinds of unknown", LONG, ("30_kim_benchmark", "31_kim_train", "32_kim_tasks")
+            ("23_vaze_max_logit", "24_vaze_semantic_shift"),
         ),
         Session(
-            "One pool, and a capstone: a metric",
+            "The length of features; capstone: a score",
             LONG,
-            ("33_kim_unified", "34_kim_capstone", "40_cross"),
+            ("25_vaze_feature_norms", "26_vaze_ood", "27_vaze_capstone"),
         ),
+        Session("Four kinds of unknown", LONG, ("30_kim_benchmark", "31_kim_train")),
+        Session("Wrong, near and far in one pool", LONG, ("32_kim_tasks", "33_kim_unified")),
+        Session("Capstone: a metric; three papers", LONG, ("34_kim_capstone", "40_cross")),
     ),
 }
 
