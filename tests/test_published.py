@@ -81,7 +81,7 @@ TABLES = {
             "matched_cifar100_name": f"[a-z_]+@{WNID}" + DASH,
         },
     ),
-    "kim2021/earlier_studies": (  # gathered here: the paper's own Table 1 could not be read
+    "earlier_studies/kim2021": (  # gathered here: the paper's own Table 1 could not be read
         10,
         {
             "method": r"[A-Z][A-Za-z ]+",
