@@ -285,6 +285,15 @@ def test_torchvision_comes_through_its_guard(code):
         assert not re.search(r"^\s*(import|from) (torchvision|timm)\b", text, re.M)
 
 
+def test_widgets_show_and_give_nothing_back(code):
+    """So that no number follows from them: the hash of a run leaves them out."""
+    for text, *_ in code:
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
+                used = {each.id for each in ast.walk(node.value) if isinstance(each, ast.Name)}
+                assert "widgets" not in used, text
+
+
 # Outputs
 
 

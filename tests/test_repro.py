@@ -423,6 +423,24 @@ PASSED_BY = {
         "from osnb import room",
         {"room.py": "def f(): return MARK"},
     ),
+    "a widget, which only shows": (
+        "from osnb import room, widgets\nwith widgets.live():\n    print(room.f())",
+        {
+            "room.py": "def f(): return 0",
+            "widgets/__init__.py": "from osnb.widgets.more import live",
+            "widgets/more.py": "from osnb import drawn\ndef live(): return drawn.at(MARK)",
+            "drawn.py": "def at(x): return MARK",
+        },
+    ),
+    "how this hash is made": (
+        "from osnb import repro\nrepro.begin()",
+        {
+            "repro/__init__.py": "from osnb.repro import reach\n"
+            "from osnb.repro.notebooks import cells\ndef begin(): return reach.of(cells())",
+            "repro/reach.py": "def of(x): return MARK",
+            "repro/notebooks.py": "def cells(): return MARK",
+        },
+    ),
     "a docstring": (
         CALL,
         {"room.py": '"""MARK"""\ndef f():\n    """MARK"""\n    return 0\nA = 0\n"""MARK"""'},

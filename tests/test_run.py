@@ -504,13 +504,16 @@ def test_neither_widget_ids_nor_other_numbers_nor_stray_metadata_are_kept(tmp_pa
     data = {"text/plain": "interactive(...)", widget: {"model_id": "random"}}
     output = {"output_type": "execute_result", "execution_count": 9, "data": data, "metadata": {}}
     cell = {"cell_type": "code", "source": "1", "execution_count": 9, "outputs": [output]}
-    tags = {"tags": ["nbval-check-output"], "collapsed": True}
-    for name, metadata in (("ours", tags), ("theirs", {"papermill": {"duration": 1}})):
+    kept_too = {"tags": ["nbval-check-output"], "nbgrader": {"grade_id": "it", "solution": True}}
+    for name, metadata in (
+        ("ours", kept_too | {"collapsed": True}),
+        ("theirs", {"papermill": {"duration": 1}}),
+    ):
         content = {"cells": [cell | {"metadata": metadata}], "metadata": {"widgets": {}}}
         (tmp_path / name).write_text(json.dumps(content))
     publish.keep_outputs(tmp_path / "ours", tmp_path / "theirs")
     (kept,) = json.loads((tmp_path / "ours").read_text())["cells"]
-    assert kept["metadata"] == {"tags": ["nbval-check-output"]}
+    assert kept["metadata"] == kept_too
     assert kept["outputs"][0]["data"] == {"text/plain": "interactive(...)"}
     assert kept["execution_count"] == kept["outputs"][0]["execution_count"] == 1
 
