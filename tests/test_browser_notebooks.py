@@ -30,11 +30,18 @@ STATE = """() => {
 IMAGES = """all => all.filter(x => !x.alt.trim() || !x.naturalWidth)
     .map(x => (x.alt.trim() ? 'empty' : 'no alt: ') + x.closest('.jp-Cell').textContent)"""
 PICTURE = "all => all.map(x => x.src).join()"
-# labels that are cut off, controls and pictures that stick out of their cell
-CUT = """box => [...box.querySelectorAll('.widget-label, .widget-readout, .widget-slider, img')]
-    .filter(x => x.scrollWidth > x.clientWidth + 1
-        || x.getBoundingClientRect().right > box.getBoundingClientRect().right + 1)
-    .map(x => x.className + ' ' + x.textContent)"""
+# labels that are cut off, controls and pictures' frames that stick out of their cell, and pictures
+# that shrink until nobody can read them: they scroll in their frame instead
+CUT = """box => {
+    const all = (what, wrong) => [...box.querySelectorAll(what)].filter(wrong);
+    const right = x => x.getBoundingClientRect().right;
+    const controls = '.widget-label, .widget-readout, .widget-slider';
+    return [
+        ...all(controls, x => x.scrollWidth > x.clientWidth + 1),
+        ...all(controls + ', div:has(> img)', x => right(x) > right(box) + 1),
+        ...all('img', x => x.clientWidth < 640),
+    ].map(x => x.tagName + ' ' + x.className + ' ' + x.textContent);
+}"""
 ALONE = {"superclass"}  # chooses what the slider below it moves, so the picture stays
 PRESSES = 10
 

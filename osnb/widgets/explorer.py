@@ -11,7 +11,10 @@ from osnb.plots import Figure, describe
 
 PICTURE = (
     '<p role="status" aria-live="polite" style="line-height:1.4;margin:4px 0">{}</p>'
-    '<img alt="{}" src="data:image/png;base64,{}" style="max-width:100%;height:auto">'
+    # a picture that is too wide for its letters to be read is scrolled; it widens no cell
+    '<div tabindex="0" style="overflow-x:auto;contain:inline-size">'
+    '<img alt="{}" src="data:image/png;base64,{}" '
+    'style="min-width:640px;max-width:100%;height:auto"></div>'
 )
 WIDEST = "calc(100% - 4px)"  # of a control, which has a margin of 2 pixels on each side
 STYLE = {"description_width": "initial"}  # as wide as its words, so that none is cut
