@@ -548,7 +548,7 @@ def test_nbgrader_gives_nothing_for_a_blank_and_all_points_for_the_solution(
     for who, text in {"blank": blank, "full": full, "half": half}.items():
         (home / "submitted" / who / "notebooks").mkdir(parents=True)
         (home / "submitted" / who / "notebooks" / "50_work.ipynb").write_text(text)
-    env = {**os.environ, "PYTHONPATH": str(home), "HOME": str(tmp_path)}
+    env = {**os.environ, "PYTHONPATH": str(home), "HOME": str(tmp_path), "PATH": os.defpath}
     env.pop("OSNB_OUT")
     for words in (["generate_assignment"], ["autograde"]):
         command = [sys.executable, "-m", "nbgrader", *words, "notebooks"]

@@ -42,8 +42,15 @@ Students' code is run on the machine that grades it: use one that holds nothing 
 
 CONFIG = '''"""Settings of nbgrader: notebooks/ is the assignment, its stub is `...`."""
 
+import os
+import sys
+from pathlib import Path
+
 from nbconvert.preprocessors import TagRemovePreprocessor
 from nbgrader.converters import GenerateAssignment
+
+# nbgrader calls alembic by its name, which is found only where the environment is activated
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 c = get_config()  # noqa: F821
 c.CourseDirectory.course_id = "osnb"
