@@ -32,3 +32,27 @@ class Catalogue(dict):
         if needed:
             raise TypeError(f"{name!r} needs {', '.join(needed)}")
         return partial(self[name], **{key: settings[key] for key in asked if key in settings})
+
+
+def settings(text: str, function: Callable) -> dict[str, float]:
+    """Numbers for keyword arguments of a function, from text such as "temperature=2 margin=0.5".
+
+    Raises:
+        ValueError: a word is no NAME=NUMBER, or the function has no such keyword argument.
+    """
+    asked = inspect.signature(function).parameters.values()
+    names = [each.name for each in asked if each.kind is each.KEYWORD_ONLY]
+    found = {}
+    for word in text.split():
+        name, _, number = word.partition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            raise ValueError(
+                f"settings are NAME=NUMBER with blanks between; got {word!r}"
+            ) from None
+        if name not in names:
+            raise ValueError(
+                f"no setting {name!r}; {function.__name__} has: {', '.join(names) or 'none'}"
+            )
+    return found

@@ -244,3 +244,15 @@ LOSSES = Catalogue(
     rpl=rpl,
     edl=edl,
 )
+
+# roles of the images that a loss is trained on: some price negatives, the others never see one
+TAUGHT = Catalogue(
+    softmax=("known",),
+    background=("known", "negative"),
+    entropic=("known", "negative"),
+    objectosphere=("known", "negative"),
+    smoothed=("known",),
+    arpl=("known",),
+    rpl=("known",),
+    edl=("known",),
+)

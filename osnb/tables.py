@@ -98,20 +98,31 @@ def check(scores: pd.DataFrame) -> None:
         raise ValueError(f"scores are numbers; {empty} hold a NaN")
 
 
-def collect(notebook: str, size: str) -> pd.DataFrame:
+def collect(notebook: str, size: str, *apart: str) -> pd.DataFrame:
     """The finished runs of a training notebook, found by their metadata, never their name.
 
-    A run is looked for in runs/ and then in figures/, where the latest good ones are kept.
+    A run is looked for in runs/ and then in figures/, where the latest good ones are kept. Only
+    runs of an experiment that params/NOTEBOOK/ describes count, in any seed and split: a table
+    would take a variant of it, with other epochs say, for one more seed.
+
+    Args:
+        notebook: its name, ending in _train.
+        size: mini, tiny or paper.
+        apart: parameters that tell the runs apart in what is made from them.
 
     Returns:
         One row per run, sorted by name: its parameters, `path` of its scores table, `hash` of
-        that file. `.attrs["missing"]` lists the params files of that size without a run.
+        that file. `.attrs["missing"]` lists the params files of that size without a run,
+        `.attrs["variants"]` the finished runs that are left out.
 
     Raises:
         FileNotFoundError: there is none; the message says how to make them.
+        ValueError: two runs have the same values of all parameters in `apart`.
     """
-    rows = {row["run"]: row for row in _finished(notebook, size)}
-    wanted = expected(notebook, size)
+    among = repro.experiments(notebook)
+    found = {row["run"]: row for row in _finished(notebook, size)}
+    rows = {name: row for name, row in found.items() if repro.experiment(row, among)}
+    wanted = [name for name, every in among.items() if every.get("size", "mini") == size]
     missing = [name for name in wanted if name not in rows]
     if not rows:
         files = f"params/{notebook}/{size}_*.yaml" if wanted else f"params/{notebook}/*.yaml"
@@ -120,8 +131,21 @@ def collect(notebook: str, size: str) -> pd.DataFrame:
             f"make them with: osnb run {files}"
         )
     runs = pd.DataFrame([rows[name] for name in sorted(rows)])
-    runs.attrs["missing"] = missing
+    runs.attrs |= {"missing": missing, "variants": sorted(found.keys() - rows)}
+    _told_apart(runs, list(apart))
     return runs
+
+
+def _told_apart(runs: pd.DataFrame, by: list[str]) -> None:
+    same = runs[runs.duplicated(by, keep=False)] if by else runs[:0]
+    if len(same):
+        alike = same.iloc[0]
+        names = same.loc[(same[by] == alike[by]).all(axis=1), "run"]
+        values = ", ".join(f"{name} {alike[name]}" for name in by)
+        raise ValueError(
+            f"{' and '.join(names)} are both {values}: no table can tell them apart, so only one "
+            "of them may stand in params/ with this size"
+        )
 
 
 def expected(notebook: str, size: str) -> list[str]:
@@ -207,6 +231,7 @@ def compare(
     value: str,
     comparable: bool,
     tolerance: float,
+    more: bool = False,
 ) -> pd.DataFrame:
     """Published numbers beside ours, one row each.
 
@@ -219,13 +244,18 @@ def compare(
         value: the column that both frames have.
         comparable: whether ours is the paper's experiment; if not, there is no difference.
         tolerance: a difference up to this is within.
+        more: whether rows follow that only ours has, such as those of a loss of one's own.
 
     Returns:
         `on`, paper, ours, those of `UNCERTAIN` that ours has, difference, within (yes, no, or
         empty where there is no difference), run.
     """
     uncertain = [name for name in UNCERTAIN if name in ours]
-    both = theirs[[*on, value]].merge(
+    theirs = theirs[[*on, value]]
+    if more:
+        keys = [frame.set_index(on).index for frame in (ours, theirs)]
+        theirs = pd.concat([theirs, ours.loc[~keys[0].isin(keys[1]), on]], ignore_index=True)
+    both = theirs.merge(
         ours[[*on, value, *uncertain, "run"]], on=on, how="left", suffixes=("_paper", "_ours")
     )
     both = both.rename(columns={f"{value}_paper": "paper", f"{value}_ours": "ours"})

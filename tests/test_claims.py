@@ -215,6 +215,22 @@ def test_runs_with_different_test_samples_are_refused_and_named():
         EVIDENCE(pd.concat([first, second]))
 
 
+def test_differences_are_those_of_the_same_resamples_of_both_losses():
+    runs = [drawn(p, x, i) for p in ("p1", "p2") for i, x in enumerate(("softmax", "mine"))]
+    evidence = EVIDENCE(pd.concat([*runs, drawn("p3", "mine", 3)]))  # p3 lacks softmax
+    found = claims.differences(evidence, "auroc_unknown", "accuracy", over="class")
+    measures = ["auroc_unknown", "accuracy"]
+    rows = [[p, "mine", m] for p in ("p1", "p2") for m in measures]
+    assert found[["protocol", "loss", "measure"]].to_numpy().tolist() == rows
+    mine, base = (evidence("auroc_unknown", protocol="p1", loss=x) for x in ("mine", "softmax"))
+    first, gain = found.iloc[0], mine - base
+    assert first["difference"] == gain[0]
+    assert [first["low"], first["high"]] == np.percentile(gain[1:], [2.5, 97.5]).tolist()
+    beyond = min((gain[1:] <= 0).sum(), (gain[1:] >= 0).sum())
+    assert first["p"] == pytest.approx(min(1, 2 * (1 + beyond) / len(gain)))
+    assert first["run"] == "p1_mine_1 less p1_softmax_0"
+
+
 def test_table_2_has_a_row_for_each_number_of_the_paper():
     known = {0: [0.9, 0.8], 1: [0.9, 0.6]}
     runs = [
@@ -636,6 +652,7 @@ def runs(project):
             scores = scores.assign(source="s", group="", max_softmax_log_odds=scores["target"])
             folder = project.folder / "runs" / "12_palechor_train" / name
             tables.write(folder / f"{file}.parquet", scores, {"parameters": parameters})
+        project.write("12_palechor_train", "size: mini", run=name)
     for loss in ("background", "entropic"):
         project.write("12_palechor_train", "size: mini", run=f"mini_p3_{loss}")
 

@@ -118,6 +118,15 @@ SLOW = {
 
 
 @pytest.mark.parametrize("name", losses.LOSSES)
+def test_a_loss_is_trained_on_negatives_if_and_only_if_it_prices_them(name, batch):
+    logits, features, labels = batch
+    out = Outputs(logits[:, : columns(name)], features, slack_of(logits[:, : columns(name)]))
+    priced = losses.LOSSES.bind(name, **SETTINGS)(out, labels)[labels == NEGATIVE]
+    assert losses.TAUGHT.keys() == losses.LOSSES.keys()
+    assert ("negative" in losses.TAUGHT[name]) == bool((priced != 0).all())
+
+
+@pytest.mark.parametrize("name", losses.LOSSES)
 def test_each_row_matches_the_second_voice(name, batch):
     logits, features, labels = batch
     logits = logits[:, : columns(name)]

@@ -127,7 +127,33 @@ def test_a_params_file_without_a_size_is_a_miniature(project, scores):
     assert tables.expected("12_train", "mini") == ["mini_a", "mini_b"]
 
 
+def test_a_variant_counts_as_no_seed_of_the_original_and_is_named(project, scores):
+    describe(project, "mini_a")
+    file = project / "params" / "12_train" / "mini_a.yaml"
+    file.write_text("run: mini_a\nsize: mini\nepochs: 10\n")
+    here = project / "runs" / "12_train"
+    as_said = {"size": "mini", "epochs": 10, "seed": 0}
+    variants = {"mini_a-epochs20": {"epochs": 20}, "mini_a-seed2-epochs9": {"epochs": 9, "seed": 2}}
+    repeats = {"mini_a": {}, "mini_a-seed1": {"seed": 1}, "mini_a-devices2": {"devices": 2}}
+    for name, other in {**variants, **repeats, "mine": {}, "mini_ab": {}}.items():
+        finish(here / name, scores, run=name, **as_said | other)
+    runs = tables.collect("12_train", "mini")
+    assert runs["run"].tolist() == sorted(repeats)
+    assert runs.attrs == {"missing": [], "variants": sorted(["mine", "mini_ab", *variants])}
+
+
+def test_experiments_that_no_table_can_tell_apart_are_refused_by_name(project, scores):
+    describe(project, "mini_a", "mini_b")
+    for name in ("mini_a", "mini_b"):
+        folder = project / "runs" / "12_train" / name
+        finish(folder, scores, run=name, size="mini", loss="softmax", seed=0)
+    assert len(tables.collect("12_train", "mini", "run", "seed")) == 2
+    with pytest.raises(ValueError, match="mini_a and mini_b are both loss softmax, seed 0: no"):
+        tables.collect("12_train", "mini", "loss", "seed")
+
+
 def test_a_run_takes_the_place_of_its_published_copy(project, scores):
+    describe(project, "x", "y")
     finish(project / "figures" / "12_train" / "x", scores, run="x", size="mini")
     finish(project / "figures" / "12_train" / "y", scores, run="y", size="mini")
     finish(project / "runs" / "12_train" / "x", scores.iloc[:2], run="x", size="mini")
@@ -144,6 +170,7 @@ def test_no_run_at_all_says_how_to_make_them(project):
 
 
 def test_stacked_tables_carry_their_runs_parameters(project, scores):
+    describe(project, "s0", "s1", size="m")
     for seed in (0, 1):
         finish(
             project / "runs" / "12_train" / f"s{seed}", scores, run=f"s{seed}", size="m", seed=seed
@@ -156,6 +183,7 @@ def test_stacked_tables_carry_their_runs_parameters(project, scores):
 def test_a_csv_is_read_beside_the_scores_or_else_in_figures_and_a_missing_one_is_named(
     project, scores
 ):
+    describe(project, "both", "kept", "none")
     for run in ("both", "kept", "none"):
         finish(project / "runs" / "12_train" / run, scores, run=run, size="mini", seed=3)
     wanted = [("runs", "both", 1), ("figures", "both", 2), ("figures", "kept", 4)]
@@ -173,6 +201,7 @@ def test_a_csv_is_read_beside_the_scores_or_else_in_figures_and_a_missing_one_is
 
 
 def test_outputs_of_every_epoch_are_stacked_too_and_no_run_gives_no_row(project, scores):
+    describe(project, "plane", size="m")
     folder = project / "runs" / "12_train" / "plane"
     finish(folder, scores, run="plane", size="m", features=2)
     outputs = pd.DataFrame({"sample": ["a", "a"], "x": [0.0, 1.0], "epoch": [1, 2]})
@@ -205,6 +234,17 @@ def test_a_comparison_keeps_dashes_and_missing_runs_visible():
     rows = tables.compare(theirs, ours, on=["loss"], value="ccr", comparable=False, tolerance=0.02)
     assert rows["difference"].isna().all()
     assert set(rows["within"]) == {""}
+
+
+def test_rows_that_only_ours_has_follow_if_asked_for():
+    theirs = pd.DataFrame({"loss": ["S", "BG"], "ccr": [0.5, 0.7]})
+    ours = pd.DataFrame({"loss": ["mine", "BG"], "ccr": [0.9, 0.3], "run": ["r1", "r2"]})
+    on = {"on": ["loss"], "value": "ccr", "comparable": True, "tolerance": 0.02}
+    assert tables.compare(theirs, ours, **on)["loss"].tolist() == ["S", "BG"]
+    rows = tables.compare(theirs, ours, **on, more=True)
+    assert rows["loss"].tolist() == ["S", "BG", "mine"]
+    assert rows["run"].tolist() == ["not run", "r2", "r1"]
+    assert tables.shown(rows)["paper"].tolist() == ["0.500", "0.700", "-"]
 
 
 @pytest.mark.parametrize(("value", "within"), [(0.51, "yes"), (0.49, "yes"), (0.53, "no")])

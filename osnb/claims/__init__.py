@@ -12,7 +12,14 @@ from osnb.claims.decide import SIZES, decide, palechor
 from osnb.claims.evidence import Evidence, Missing
 from osnb.claims.open_set import training, vaze_evidence
 from osnb.claims.report import report
-from osnb.claims.scored import FPRS, measures, palechor_evidence, printed_table_2, table_2
+from osnb.claims.scored import (
+    FPRS,
+    differences,
+    measures,
+    palechor_evidence,
+    printed_table_2,
+    table_2,
+)
 from osnb.claims.unified import kim_evidence
 
 __all__ = [
@@ -26,6 +33,7 @@ __all__ = [
     "cross_cells",
     "cross_evidence",
     "decide",
+    "differences",
     "kendall_w",
     "kim_evidence",
     "measures",

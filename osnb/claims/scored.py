@@ -161,6 +161,36 @@ def _of_seeds(values: np.ndarray) -> dict[str, float]:
     return {"value": mean[0], "low": low, "high": high, "sd_seeds": spread}
 
 
+def differences(evidence: Evidence, *names: str, of: str = "softmax", over: str) -> pd.DataFrame:
+    """Every loss less one of them, in each protocol: what a loss of one's own gains.
+
+    Args:
+        evidence: from `palechor_evidence`; several seeds are averaged.
+        names: measures.
+        of: the loss that is subtracted; a protocol without it gives no row.
+        over: the unit that the evidence was drawn from.
+
+    Returns:
+        protocol, loss, measure, difference, low and high (95 % of its paired resamples), over, p
+        (two-sided), run.
+
+    Raises:
+        Missing: there is no such measure.
+    """
+    rows = []
+    runs = evidence.keys.groupby(["protocol", "loss"])["run"].agg(", ".join)
+    for (protocol, loss), run in runs.items():
+        if loss == of or (protocol, of) not in runs:
+            continue
+        for name in names:
+            mine, base = (evidence(name, protocol=protocol, loss=x) for x in (loss, of))
+            value, low, high = metrics.interval(mine - base)
+            key = {"protocol": protocol, "loss": loss, "measure": name, "difference": value}
+            key |= {"low": low, "high": high, "over": over, "p": metrics.p_value(mine - base)}
+            rows.append(key | {"run": f"{run} less {runs[protocol, of]}"})
+    return pd.DataFrame(rows)
+
+
 def printed_table_2(selection: str) -> pd.DataFrame:
     """Table 2a (last) or 2b (best) of Palechor et al. 2023 in the form of `table_2`."""
     printed = tables.published("palechor2023", "table2")

@@ -15,13 +15,25 @@ from typing import Any
 
 from osnb.repro import reach
 from osnb.repro.files import digest, file_hash, write_json, writing
-from osnb.repro.notebooks import LOCAL, checked, code_cells, declared, params, variant
+from osnb.repro.notebooks import (
+    LOCAL,
+    PLAIN,
+    checked,
+    code_cells,
+    declared,
+    difference,
+    params,
+    variant,
+)
 
 PACKAGE = Path(__file__).parent.parent
+# what two runs of one experiment may differ in: chance, and how a machine does the work
+REPEATS = LOCAL | {"seed", "split", "devices", "threads"}
 
 __all__ = [
     "LOCAL",
     "PACKAGE",
+    "PLAIN",
     "Run",
     "begin",
     "checked",
@@ -29,7 +41,10 @@ __all__ = [
     "code_hash",
     "data",
     "declared",
+    "difference",
     "digest",
+    "experiment",
+    "experiments",
     "file_hash",
     "out",
     "params",
@@ -194,6 +209,32 @@ def run_name(notebook: str, parameters: Mapping[str, Any]) -> str:
         return name
     base = declared(root() / "notebooks" / f"{notebook}.ipynb") | params(file)
     return variant(name, base, parameters)
+
+
+def experiments(notebook: str) -> dict[str, dict[str, Any]]:
+    """All parameters that each params file of a notebook describes, by the file's stem."""
+    files = sorted((root() / "params" / notebook).glob("*.yaml"))
+    book = root() / "notebooks" / f"{notebook}.ipynb"
+    defaults = declared(book) if book.is_file() else {}
+    return {file.stem: defaults | params(file) for file in files}
+
+
+def experiment(parameters: Mapping[str, Any], among: Mapping[str, Mapping]) -> str | None:
+    """Which experiment a run repeats: the one it is called after, in all but `REPEATS` equal.
+
+    None if there is no such experiment. Then the run is a variant, and no table may take it for
+    another seed of what it was varied from.
+
+    Args:
+        parameters: of the run.
+        among: from `experiments`.
+    """
+    name = parameters["run"]
+    for stem, base in among.items():
+        same = all(base.get(k, v) == v for k, v in parameters.items() if k not in REPEATS)
+        if same and (name == stem or name.startswith(f"{stem}-")):
+            return stem
+    return None
 
 
 def _content(file: Path) -> Any:
