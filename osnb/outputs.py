@@ -8,10 +8,10 @@ class Outputs(NamedTuple):
 
     Attributes:
         logits: (N, C), before any softmax; the first K columns are the known classes.
-        features: (N, D), the input of the last layer.
+        features: (N, D), the input of the last layer, or () if nothing reads them.
         slack: what a head measures for its own loss (ARPL's radius term), else ().
     """
 
     logits: Any
-    features: Any
+    features: Any = ()
     slack: Any = ()

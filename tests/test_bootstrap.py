@@ -1,6 +1,7 @@
 """Bootstrap: every resample beside the metric of the samples it repeats, and DeLong's variance."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -113,6 +114,20 @@ def test_aurc_of_each_row_is_that_of_the_repeated_samples(sample):
         assert {name: v[row] for name, v in found.items()} == pytest.approx(slow, abs=1e-12)
 
 
+def test_augrc_of_each_row_is_that_of_the_repeated_samples(sample):
+    known, correct, unknown = sample
+    weights = weights_of(known, unknown)
+    pooled = metrics.bootstrap_augrc(*sample, weights=weights)
+    alone = metrics.bootstrap_augrc(
+        known, correct, unknown[:0], weights=(weights[0], weights[1][:, :0])
+    )
+    for row in range(21):
+        k, right, u = repeated(sample, weights, row)
+        slow = metrics.augrc(np.r_[k, u], np.r_[right, np.zeros(len(u), bool)])
+        assert pooled[row] == pytest.approx(slow, abs=1e-12)
+        assert alone[row] == pytest.approx(metrics.augrc(k, right), abs=1e-12)
+
+
 def test_confidence_of_each_row_is_that_of_the_repeated_samples():
     rng = np.random.default_rng(0)
     target, other = rng.random(30), rng.random(20)
@@ -161,6 +176,39 @@ def test_draws_are_a_function_of_the_seed_and_not_of_the_names_of_units():
     np.testing.assert_array_equal(  # the first resamples of many are those of few
         first, metrics.bootstrap_weights(ids, seed=3, resamples=90)[:10]
     )
+
+
+def test_both_roles_are_drawn_apart_from_one_seed():
+    ids = np.arange(50)
+    known, unknown = metrics.role_weights(ids, ids, seed=3, resamples=400)
+    assert abs(np.corrcoef(known[1:].ravel(), unknown[1:].ravel())[0, 1]) < 0.03  # four errors
+    again = metrics.role_weights(ids, ids[:7], seed=3, resamples=400)[0]
+    np.testing.assert_array_equal(known, again)  # whatever the other role is
+    assert (known != metrics.role_weights(ids, ids, seed=4, resamples=400)[0]).any()
+
+
+@pytest.mark.parametrize("units", [np.arange(60), np.arange(60) % 2])
+def test_roles_that_were_drawn_alike_are_refused(units):
+    known, correct, unknown = drawn(60, 60)
+    weights = (metrics.bootstrap_weights(units, seed=0, resamples=20),) * 2
+    for call in (
+        lambda: metrics.bootstrap_summary(known, correct, unknown, weights=weights),
+        lambda: metrics.bootstrap_augrc(known, correct, unknown, weights=weights),
+        lambda: metrics.bootstrap_oscr(known, correct, unknown, fpr=RATES, weights=weights),
+        lambda: metrics.bootstrap_confidence(correct * 1.0, unknown, offset=0, weights=weights),
+    ):
+        with pytest.raises(ValueError, match="draws of each role's own"):
+            call()
+    metrics.bootstrap_summary(
+        known, correct, unknown, weights=metrics.role_weights(units, units, seed=0, resamples=20)
+    )
+
+
+@pytest.mark.parametrize("resamples", [0, 5, 100])
+def test_roles_that_could_not_be_drawn_otherwise_are_taken(resamples):
+    one = np.ones((1 + resamples, 4), np.uint16)
+    found = metrics.bootstrap_summary(*drawn(4, 4), weights=(one, one.copy()))
+    assert len(found["auroc"]) == 1 + resamples
 
 
 # A second voice for the spread: DeLong, DeLong & Clarke-Pearson 1988, in the slow form.
@@ -271,6 +319,16 @@ def test_an_interval_leaves_equal_tails_outside():
     assert metrics.interval(np.r_[2.0, np.full(9, 2.0)]) == (2, 2, 2)
 
 
+def test_intervals_of_several_measures_come_by_name_or_by_column():
+    sample = drawn(30, 20)
+    found = metrics.bootstrap_summary(*sample, weights=weights_of(sample[0], sample[2]))
+    ends = metrics.interval(found, level=0.8)
+    assert list(ends) == list(found)
+    assert ends["auroc"] == metrics.interval(found["auroc"], level=0.8)
+    frame = metrics.interval(pd.DataFrame(found), level=0.8)
+    np.testing.assert_array_equal(frame.low, [each.low for each in ends.values()])
+
+
 @pytest.mark.parametrize(
     ("differences", "p"),
     [
@@ -317,6 +375,8 @@ def test_inputs_are_left_as_they_were(sample):
         ),
         (lambda k, c, u, w: metrics.bootstrap_summary(k, c[1:], u, weights=w), "3 booleans"),
         (lambda k, c, u, w: metrics.bootstrap_summary(k * np.nan, c, u, weights=w), "NaN"),
+        (lambda k, c, u, w: metrics.bootstrap_augrc(k[:0], c[:0], u, weights=w), "a known sample"),
+        (lambda k, c, u, w: metrics.role_weights(k, u[:0], seed=0), "need samples"),
         (lambda k, c, u, w: metrics.bootstrap_aurc(k[:0], c[:0], weights=w[0]), "got 0"),
         (lambda k, c, u, w: metrics.bootstrap_aurc(k, c, weights=w[1]), "need weights"),
         (lambda k, c, u, w: metrics.bootstrap_confidence(k, u, offset=0, weights=w[:1]), "shapes"),

@@ -16,8 +16,8 @@ RULES = [*SCORES.values(), *POST_HOC.values(), scores.predicted, scores.softmax]
 LABELLED = [scores.target, scores.target_log_odds]
 
 
-def outputs(logits):
-    logits = np.asarray(logits, np.float32)
+def outputs(logits, dtype=np.float32):
+    logits = np.asarray(logits, dtype)
     return Outputs(logits, features=logits)
 
 
@@ -304,7 +304,7 @@ def test_feature_norm_is_the_length_and_reads_no_logit():
 @pytest.mark.parametrize(
     ("features", "reason"),
     [
-        ((), r"need \(N, D\) features for 2 logits; got \(0,\)"),
+        ((), r"need \(N, D\) features for 2 logits; got none"),
         (np.zeros((3, 4)), r"need \(N, D\) features for 2 logits; got \(3, 4\)"),
         ([[0, 1], [np.inf, 0]], "finite features; row 1 holds another"),
     ],
@@ -352,3 +352,47 @@ def test_an_ensemble_of_unequal_shapes_or_of_none_is_refused(shapes):
 def test_an_unknown_mean_answers_with_the_means():
     with pytest.raises(KeyError, match="logits, softmax"):
         scores.ensemble([outputs([[0, 1]])], mean="votes")
+
+
+# Logits and scores of other origin.
+
+
+@pytest.mark.parametrize("name", scores.RULES)
+def test_a_rule_that_reads_logits_alone_takes_outputs_without_features(name):
+    logits = np.random.default_rng(0).normal(0, 2, (6, 4))
+    found = scores.RULES[name](Outputs(logits), known=3)
+    np.testing.assert_array_equal(found, scores.RULES[name](outputs(logits, float), known=3))
+
+
+def test_every_rule_but_the_one_of_features_is_computed_from_logits_alone():
+    assert {**SCORES, **POST_HOC}.keys() - {*scores.RULES} == {"feature_norm"}
+
+
+@pytest.mark.parametrize("rule", [*RULES, scores.softmax])
+def test_a_bare_array_is_refused_and_told_what_to_write(rule):
+    with pytest.raises(ValueError, match=r"need Outputs, such as Outputs\(logits\); got ndarray"):
+        rule(np.zeros((2, 3)), known=3)
+
+
+def test_own_scores_are_kept_beside_those_of_the_logits():
+    logits = np.array([[2.0, 1, 0], [0, 3, 1], [0, 1, 0.5]])
+    columns = {f"logit_{c}": logits[:, c] for c in (2, 0, 1)}  # in the order of their numbers
+    columns |= {"label": np.array([0.0, 1, UNKNOWN]), "mine": np.arange(3), "": np.arange(3)}
+    found = scores.own(columns | {"class": np.array(["a", "b", "u"])})
+    assert list(found.scores) == [*scores.RULES, "mine"]
+    assert (found.known, found.pred.tolist(), found.unit.tolist()) == (
+        3,
+        [0, 1, 1],
+        ["a", "b", "u"],
+    )
+    np.testing.assert_array_equal(found.scores["max_logit"], [2, 3, 1])
+    assert found.scores["mine"].dtype == np.float64
+    assert list(scores.own(columns, names=["mine", "energy"]).scores) == ["mine", "energy"]
+    whole = scores.own({"labels": columns["label"], "logits": logits}, known=2)
+    np.testing.assert_array_equal(whole.scores["energy"], scores.energy(Outputs(logits), known=2))
+
+
+def test_an_npz_file_that_holds_objects_is_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", labels=np.array([0, None], object))
+    with pytest.raises(ValueError, match="no npz file of plain arrays"):
+        scores.arrays(tmp_path / "a.npz")

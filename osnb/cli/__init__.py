@@ -6,7 +6,7 @@ import os
 import typer
 from typer.core import TyperGroup
 
-from osnb.cli import archive, bench, course, doctor, look, more, runs, site
+from osnb.cli import archive, bench, course, doctor, look, more, runs, score, site
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 
@@ -48,7 +48,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Open-set recognition, reproducibly: run notebooks, make lists, see what is done.",
 )
-for room in (runs, look, site, archive, course, doctor, more):
+for room in (runs, look, site, archive, course, doctor, score, more):
     for name, command in room.COMMANDS.items():
         app.command(name)(command)
 app.add_typer(more.data, name="data")

@@ -8,6 +8,7 @@ does otherwise, ``convention=`` names whose rule to follow. Rates are in [0, 1].
 
 from osnb.metrics.bootstrap import (
     Interval,
+    bootstrap_augrc,
     bootstrap_aurc,
     bootstrap_confidence,
     bootstrap_oscr,
@@ -33,7 +34,7 @@ from osnb.metrics.openset import (
     oscr_area,
 )
 from osnb.metrics.overview import summary
-from osnb.metrics.weights import balanced_weights, bootstrap_weights
+from osnb.metrics.weights import balanced_weights, bootstrap_weights, role_weights
 
 __all__ = [
     "Interval",
@@ -44,6 +45,7 @@ __all__ = [
     "auroc",
     "average_precision",
     "balanced_weights",
+    "bootstrap_augrc",
     "bootstrap_aurc",
     "bootstrap_confidence",
     "bootstrap_oscr",
@@ -60,5 +62,6 @@ __all__ = [
     "oscr_area",
     "p_value",
     "risk_coverage",
+    "role_weights",
     "summary",
 ]

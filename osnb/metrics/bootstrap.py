@@ -6,7 +6,7 @@ the same weights are compared on the same resamples (paired). Drawn over the col
 interval speaks of other images of these classes; drawn over `class`, of other classes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from osnb.metrics.detection import precision, roc_area
 from osnb.metrics.openset import area
 from osnb.metrics.overview import FPRS, TPR
 
+ENOUGH = 20  # resamples after which two roles are drawn alike by chance once in 10^8
 CACHED = 1 << 16  # weights in a piece: small enough for its arrays to stay in the cache
 
 
@@ -41,13 +42,14 @@ def bootstrap_summary(
         known: (K,) scores of known test samples, any unit.
         correct: (K,) bool, the closed-set prediction is right.
         unknown: (U,) scores of unknown test samples, same unit.
-        weights: (1 + R, K) and (1 + R, U), from `bootstrap_weights`.
+        weights: (1 + R, K) and (1 + R, U), from `role_weights`.
 
     Returns:
         The names of `summary`, (1 + R,) each; row 0 is `summary` itself.
 
     Raises:
-        ValueError: an input is empty, a score is NaN, or the shapes do not fit.
+        ValueError: an input is empty, a score is NaN, the shapes do not fit, or both roles have
+            the same draws.
     """
     both(known, unknown)
     return _joined(map(_summary, _resampled(known, correct, unknown, weights)))
@@ -74,7 +76,8 @@ def bootstrap_oscr(
         (1 + R, F) in [0, accuracy].
 
     Raises:
-        ValueError: an input is empty, a score is NaN, or the shapes do not fit.
+        ValueError: an input is empty, a score is NaN, the shapes do not fit, or both roles have
+            the same draws.
     """
     both(known, unknown)
     pieces = _resampled(known, correct, unknown, weights)
@@ -103,6 +106,25 @@ def bootstrap_aurc(
     return _joined(map(_coverage, _resampled(score, correct, np.zeros(0), (weights, none))))
 
 
+def bootstrap_augrc(
+    known: np.ndarray,
+    correct: np.ndarray,
+    unknown: np.ndarray,
+    *,
+    weights: tuple[np.ndarray, np.ndarray],
+) -> np.ndarray:
+    """Exact `augrc` of the sample and of each resample, with the unknown samples as errors.
+
+    Arguments and errors are those of `bootstrap_summary`, but unknown may be empty: then this is
+    about wrong predictions alone. Returns (1 + R,) in [0, 1/2].
+    """
+    if not np.size(known):
+        raise ValueError("need a known sample; got 0")
+    pieces = _resampled(known, correct, unknown, weights)
+    areas = [np.trapezoid(p.size - p.right, p.size, axis=1) / p.size[:, -1] ** 2 for p in pieces]
+    return np.concatenate(areas)
+
+
 def bootstrap_confidence(
     known_target: np.ndarray,
     other_max: np.ndarray,
@@ -122,7 +144,8 @@ def bootstrap_confidence(
         gamma_plus, gamma_minus and gamma, (1 + R,) each.
 
     Raises:
-        ValueError: an input is empty or holds a NaN, or the shapes do not fit.
+        ValueError: an input is empty or holds a NaN, the shapes do not fit, or both roles have
+            the same draws.
     """
     both(known_target, other_max)
     columns = column(known_target, "known_target"), column(other_max, "other_max")
@@ -135,18 +158,24 @@ def bootstrap_confidence(
     return {"gamma_plus": plus, "gamma_minus": minus, "gamma": plus + minus}
 
 
-def interval(values: np.ndarray, *, level: float = 0.95) -> Interval:
-    """Percentile interval of a bootstrap.
+def interval(
+    values: np.ndarray | Mapping[str, np.ndarray], *, level: float = 0.95
+) -> Interval | dict[str, Interval]:
+    """Percentile interval of a bootstrap (Efron 1979), or of each of several.
 
     Args:
         values: (1 + R, ...) a metric of the sample and of each resample, or the paired
-            difference of two: a - b, both from the same weights.
+            difference of two: a - b, both from the same weights; or such arrays by name, as
+            `bootstrap_summary` gives them.
         level: share of the resamples inside, in (0, 1).
 
     Returns:
-        value (the sample's), low and high, (...) each, in the metric's unit.
+        value (the sample's), low and high, (...) each, in the metric's unit; by name if the
+        values are.
     """
-    tail = 50 * (1 - level)
+    if isinstance(values, Mapping):
+        return {name: interval(each, level=level) for name, each in values.items()}
+    values, tail = np.asarray(values), 50 * (1 - level)
     return Interval(values[0], *np.percentile(values[1:], [tail, 100 - tail], axis=0))
 
 
@@ -188,12 +217,18 @@ def _resampled(
         yield Counts(sizes, knowns, rights, unknowns, knowns[:, -1], unknowns[:, -1])
 
 
-def _fitting(weights: tuple[np.ndarray, ...], *columns: np.ndarray) -> None:
-    """Refuse weights of another number of samples than the columns, or of resamples."""
+def _fitting(weights: tuple[np.ndarray, np.ndarray], *columns: np.ndarray) -> None:
+    """Refuse weights of another number of samples or resamples, and those drawn from one seed.
+
+    Alike by chance are few resamples; alike by right are those of one unit each, all ones.
+    """
     shapes = [np.shape(w) for w in weights]
     if shapes != [(shapes[0][0], len(values)) for values in columns]:
         sizes = ", ".join(f"(1 + R, {len(values)})" for values in columns)
         raise ValueError(f"need weights of shapes {sizes}; got {shapes}")
+    first, second = (np.asarray(w[1 : ENOUGH + 1]) for w in weights)
+    if len(first) == ENOUGH and np.array_equal(first, second) and (first != 1).any():
+        raise ValueError("need draws of each role's own, as role_weights; got the same for both")
 
 
 def _accepted(weights: np.ndarray, flag: np.ndarray, ends: np.ndarray) -> np.ndarray:

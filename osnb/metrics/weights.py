@@ -11,7 +11,7 @@ def bootstrap_weights(units: np.ndarray, *, seed: int, resamples: int = 1000) ->
     Args:
         units: (N,) ids: the column `sample` for a bootstrap over samples, `class` for one over
             classes.
-        seed: of the draws; each role needs its own.
+        seed: of the draws; each role needs its own, which `role_weights` sees to.
         resamples: R.
 
     Returns:
@@ -28,6 +28,33 @@ def bootstrap_weights(units: np.ndarray, *, seed: int, resamples: int = 1000) ->
     for row in weights[1:]:
         row[:] = np.bincount(rng.integers(size, size=size, dtype=np.int32), minlength=size)[codes]
     return weights
+
+
+def role_weights(
+    known: np.ndarray, unknown: np.ndarray, *, seed: int, resamples: int = 1000
+) -> tuple[np.ndarray, np.ndarray]:
+    """`bootstrap_weights` of both roles, drawn apart.
+
+    Each role's seed is spawned from the one given. With one seed for both and equally many units
+    the roles would be drawn alike, and the interval be too narrow or too wide.
+
+    Args:
+        known: (K,) ids of the units of the known samples, as in `bootstrap_weights`.
+        unknown: (U,) those of the unknown samples.
+        seed: of the draws.
+        resamples: R.
+
+    Returns:
+        (1 + R, K) and (1 + R, U) uint16 for `bootstrap_summary`; rows 0 are all ones.
+
+    Raises:
+        ValueError: a role has no sample, or no resample is asked for.
+    """
+    seeds = np.random.SeedSequence(seed).spawn(2)
+    return tuple(
+        bootstrap_weights(units, seed=each, resamples=resamples)
+        for units, each in zip((known, unknown), seeds, strict=True)
+    )
 
 
 def balanced_weights(known: int, unknown: int, *, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -2,10 +2,12 @@
 
 `SCORES` is what every training run of Palechor et al. 2023 writes into its scores table, `POST_HOC`
 what Vaze et al. 2022 and Kim et al. 2021 look at besides. Both hold rules ``rule(out, known=K)``.
-`FITTED` holds functions that make such a rule from the outputs on training samples.
+`FITTED` holds functions that make such a rule from the outputs on training samples. `own` reads
+scores and logits of other origin.
 """
 
 from osnb.scores.fitted import DISTANCES, FITTED, READ, WEIGHTS, mahalanobis, openmax
+from osnb.scores.own import RULES, Own, arrays, own
 from osnb.scores.post_hoc import (
     MEANS,
     POST_HOC,
@@ -33,8 +35,11 @@ __all__ = [
     "MEANS",
     "POST_HOC",
     "READ",
+    "RULES",
     "SCORES",
     "WEIGHTS",
+    "Own",
+    "arrays",
     "columns",
     "energy",
     "ensemble",
@@ -45,6 +50,7 @@ __all__ = [
     "max_softmax_log_odds",
     "negative_entropy",
     "openmax",
+    "own",
     "predicted",
     "softmax",
     "target",

@@ -101,9 +101,11 @@ def _log_sum(logits: np.ndarray) -> np.ndarray:
 
 def _features(out: Outputs, known: int) -> np.ndarray:
     """(N, D) float64, checked, and the logits with them."""
-    features, rows = np.asarray(out.features, np.float64, order="C"), len(_logits(out, known))
+    rows = len(_logits(out, known))
+    features = np.asarray(out.features, np.float64, order="C")
     if features.ndim != 2 or len(features) != rows:
-        raise ValueError(f"need (N, D) features for {rows} logits; got {features.shape}")
+        came = features.shape if features.size else "none, as Outputs(logits) has"
+        raise ValueError(f"need (N, D) features for {rows} logits; got {came}")
     if not np.isfinite(features).all():
         row = np.argwhere(~np.isfinite(features))[0][0]
         raise ValueError(f"need finite features; row {row} holds another")

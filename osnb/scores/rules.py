@@ -32,7 +32,8 @@ def softmax(out: Outputs, *, known: int) -> np.ndarray:
         (N, K) float64 in [0, 1]; a row sums to 1 if K = C, to less otherwise.
 
     Raises:
-        ValueError: logits are not (N, C) finite numbers, or K is outside [1, C].
+        ValueError: out is no Outputs, logits are not (N, C) finite numbers, or K is outside
+            [1, C].
     """
     logits = _logits(out, known)
     weight = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -115,6 +116,8 @@ def with_background(rule: Callable[..., np.ndarray]) -> Callable[..., np.ndarray
 
 def _logits(out: Outputs, known: int) -> np.ndarray:
     """(N, C) float64, checked. C order keeps each row's sum independent of the other rows."""
+    if not hasattr(out, "logits"):
+        raise ValueError(f"need Outputs, such as Outputs(logits); got {type(out).__name__}")
     logits = np.asarray(out.logits, dtype=np.float64, order="C")
     if logits.ndim != 2 or not 1 <= known <= logits.shape[1]:
         raise ValueError(f"need (N, C) logits and known in [1, C]; got {logits.shape}, {known}")

@@ -1,0 +1,152 @@
+"""Scores that somebody else has computed, or their logits: the columns of a file, checked."""
+
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from osnb.labels import roles
+from osnb.outputs import Outputs
+from osnb.scores.post_hoc import POST_HOC, feature_norm
+from osnb.scores.rules import SCORES, predicted
+
+LOGIT = re.compile(r"logit_\d+")
+INDEX = {"", "__index_level_0__"}  # pandas' row numbers in csv and parquet
+TOLD = {"sample", "source", "role", "group", "class", "label", "labels", "pred", "logits"}
+RULES = {k: rule for k, rule in {**SCORES, **POST_HOC}.items() if rule is not feature_norm}
+
+
+class Own(NamedTuple):
+    """N samples with scores of any origin.
+
+    Attributes:
+        label: (N,) int64, a known class, NEGATIVE or UNKNOWN.
+        pred: (N,) the predicted class; it counts where the sample is known.
+        scores: by name, (N,) float64 each, higher meaning more known.
+        known: K, known classes among the logits; 0 without logits.
+        sample: (N,) ids, or () if the file has none.
+        unit: (N,) id of the true class, known or not, or () if the file has none.
+    """
+
+    label: np.ndarray
+    pred: np.ndarray
+    scores: dict[str, np.ndarray]
+    known: int
+    sample: np.ndarray
+    unit: np.ndarray
+
+
+def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[str] = ()) -> Own:
+    """What the columns of a file say of its samples.
+
+    Args:
+        columns: label or labels (N,); then pred (N,) and scores (N,) each, or logits, (N, C)
+            under that name or (N,) each as logit_0 to logit_{C-1}; sample and class (N,) are kept.
+        known: K, the first of the C logits that are known classes; 0 for all of them.
+        names: scores to keep; all if empty.
+
+    Returns:
+        Every rule of `SCORES` and `POST_HOC` that needs logits alone, if there are logits; then
+        the columns without another meaning, which replace a rule of their name.
+
+    Raises:
+        ValueError: a column is missing, of another length or no numbers, holds a NaN, a label is
+            no class, or no sample is known.
+    """
+    label = _labels(columns)
+    logits = _logits_of(columns)
+    if logits is None and known:
+        raise ValueError(f"known={known} counts logits, and there are none")
+    known = known or (0 if logits is None else logits.shape[1])
+    found = {} if logits is None else _computed(logits, label, known)
+    given = {k: v for k, v in columns.items() if k not in TOLD | INDEX and not LOGIT.fullmatch(k)}
+    found |= given if not names else {k: v for k, v in given.items() if k in names}
+    pred = columns.get("pred", found.pop("pred", None))
+    missing = [name for name in names if name not in found]
+    if pred is None or not found or missing:
+        wanted = "pred" if pred is None else missing[0] if missing else "of scores, or logits"
+        raise ValueError(f"needs a column {wanted}; there are: {', '.join([*columns])}")
+    pred = _like(label, pred, "pred")
+    _whole(pred[label >= 0], "pred")
+    scores = {k: _score(_like(label, found[k], k), k) for k in (names or found)}
+    ids = (_like(label, columns[k], k) if k in columns else label[:0] for k in ("sample", "class"))
+    return Own(label, pred, scores, known, *ids)
+
+
+def arrays(file: Path) -> dict[str, np.ndarray]:
+    """The arrays of an npz file, by name; pickled objects are refused.
+
+    Raises:
+        ValueError: the file is no npz file of plain arrays.
+    """
+    try:
+        with np.load(file, allow_pickle=False) as found:
+            return dict(found)
+    except (ValueError, EOFError, TypeError, zipfile.BadZipFile) as error:
+        raise ValueError(f"is no npz file of plain arrays ({error})") from None
+
+
+def _labels(columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """(N,) int64, checked."""
+    label = columns.get("label", columns.get("labels"))
+    if label is None:
+        raise ValueError(f"needs a column label; there are: {', '.join(columns) or 'none'}")
+    if np.ndim(label) != 1 or not len(label):
+        raise ValueError(f"needs (N,) labels, N >= 1; got shape {np.shape(label)}")
+    label = _whole(label, "label").astype(np.int64)
+    if not (roles(label) == "known").any():
+        raise ValueError(f"needs known samples, label >= 0; none of {len(label)} is one")
+    return label
+
+
+def _logits_of(columns: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    """(N, C) in the order of their numbers, if there are any."""
+    parts = [name for name in columns if LOGIT.fullmatch(name)]
+    if missing := [f"logit_{c}" for c in range(len(parts)) if f"logit_{c}" not in columns]:
+        raise ValueError(
+            f"needs logit_0 to logit_{len(parts) - 1} for {len(parts)} columns of logits; "
+            f"there is no {missing[0]}"
+        )
+    if not parts:
+        logits = columns.get("logits")
+        if logits is not None and np.ndim(logits) != 2:
+            raise ValueError(f"logits needs shape (N, C); got {np.shape(logits)}")
+        return logits
+    return np.column_stack([_score(columns[f"logit_{c}"], f"logit_{c}") for c in range(len(parts))])
+
+
+def _computed(logits: np.ndarray, label: np.ndarray, known: int) -> dict[str, np.ndarray]:
+    """`pred` and every rule that needs logits alone."""
+    if len(logits) != len(label):
+        raise ValueError(f"needs a label for each row; got {len(logits)} logits, {len(label)}")
+    if label.max() >= known:
+        raise ValueError(f"needs labels below {known} known classes; got {label.max()}")
+    out = Outputs(logits)
+    rules = {name: rule(out, known=known) for name, rule in RULES.items()}
+    return {"pred": predicted(out, known=known)} | rules
+
+
+def _like(label: np.ndarray, column: np.ndarray, name: str) -> np.ndarray:
+    if np.shape(column) != label.shape:
+        raise ValueError(f"{name} needs shape {label.shape}, as label; got {np.shape(column)}")
+    return column
+
+
+def _score(column: np.ndarray, name: str) -> np.ndarray:
+    """(N,) float64, checked."""
+    if column.dtype.kind not in "iuf":
+        raise ValueError(f"{name} needs numbers, else choose scores by name; got {column.dtype}")
+    if missing := np.isnan(column).sum():
+        raise ValueError(f"{name} needs a number in each row; {missing} of {len(column)} are NaN")
+    return column.astype(np.float64)
+
+
+def _whole(column: np.ndarray, name: str) -> np.ndarray:
+    """Whole numbers, whichever their type: a file of text may have written 3 as 3.0."""
+    column = _score(column, name)
+    if (wrong := column[column % 1 != 0]).size:
+        raise ValueError(f"{name} needs whole numbers; got {wrong[0]:g}")
+    return column

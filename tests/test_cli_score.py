@@ -1,0 +1,264 @@
+"""`osnb score`: the numbers of the rooms below for a file, and one sentence for a bad one."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+from test_cli import osnb
+
+from osnb import metrics, scores
+from osnb.outputs import Outputs
+
+DRAWN = ("--resamples", 40, "--seed", 3)
+
+
+def samples(seed=0, shift=2.0):
+    """(labels, logits) of 60 known samples of 3 classes, 20 negative and 40 unknown ones."""
+    rng = np.random.default_rng(seed)
+    labels = np.r_[np.arange(60) % 3, np.full(20, -1), np.full(40, -2)]
+    return labels, rng.normal(size=(120, 3)) + shift * (labels[:, None] == np.arange(3))
+
+
+def frame(seed=0, shift=2.0, logits=False):
+    """The samples as a table of one score, or of logits."""
+    labels, z = samples(seed, shift)
+    rows = pd.DataFrame({"sample": [f"s{i}" for i in range(120)], "label": labels})
+    rows["class"] = [f"k{y}" if y >= 0 else f"u{i % 5}" for i, y in enumerate(labels)]
+    if logits:
+        return rows.assign(**{f"logit_{c}": z[:, c] for c in range(3)})
+    return rows.assign(pred=z.argmax(axis=1), mine=z.max(axis=1))
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """Writes a table as a csv file of the working folder; gives its name."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(rows, name="a.csv"):
+        rows.to_csv(name, index=False)
+        return name
+
+    return write
+
+
+def told(*words):
+    """The json of `osnb score WORDS`, and its rows by role, measure and score."""
+    code, out, err = osnb("score", *words, *DRAWN, "--json", "-")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    return found, {(r["role"], r["measure"], r["score"]): r for r in found["rows"]}
+
+
+def by_hand(labels, logits, score, role=-2, units=None):
+    """(1 + R,) of each measure."""
+    known, other = labels >= 0, labels == role
+    right = logits[known].argmax(axis=1) == labels[known]
+    units = np.arange(len(labels)) if units is None else units
+    weights = metrics.role_weights(units[known], units[other], seed=3, resamples=40)
+    sides = score[known], right, score[other]
+    found = metrics.bootstrap_summary(*sides, weights=weights)
+    return found | {"augrc": metrics.bootstrap_augrc(*sides, weights=weights)}
+
+
+# What it says
+
+
+@pytest.mark.parametrize("unit", ["sample", "class"])
+def test_the_numbers_are_those_of_the_rooms_called_by_hand(file, unit):
+    labels, logits = samples()
+    units = frame()["class"].to_numpy() if unit == "class" else None
+    _, rows = told(file(frame()), "--unit", unit)
+    for role, label in (("unknown", -2), ("negative", -1)):
+        hand = by_hand(labels, logits, logits.max(axis=1), label, units)
+        assert {(role, name, "mine") for name in hand} == {key for key in rows if key[0] == role}
+        for name, values in hand.items():
+            row = rows[role, name, "mine"]
+            assert (row["value"], row["low"], row["high"]) == metrics.interval(values)
+
+
+def test_auroc_is_scikit_learns_and_augrc_the_one_of_the_pooled_samples(file):
+    labels, logits = samples()
+    _, rows = told(file(frame()))
+    used, score = labels != -1, logits.max(axis=1)
+    right = logits.argmax(axis=1) == labels
+    auroc = roc_auc_score(labels[used] >= 0, score[used])
+    assert rows["unknown", "auroc", "mine"]["value"] == pytest.approx(auroc)
+    augrc = metrics.augrc(score[used], right[used])
+    assert rows["unknown", "augrc", "mine"]["value"] == pytest.approx(augrc)
+    assert rows["unknown", "accuracy", "mine"]["value"] == right[:60].mean()
+
+
+def test_logits_give_every_rule_whichever_the_form_of_the_file(file):
+    labels, logits = samples()
+    csv = file(frame(logits=True))
+    frame(logits=True).to_parquet("a.parquet")
+    np.savez("a.npz", labels=labels, logits=logits)
+    found = [told(name)[1] for name in (csv, "a.parquet", "a.npz")]
+    assert found[0] == found[1] == found[2]
+    assert {key[2] for key in found[0]} == {*scores.RULES}
+    for name, rule in scores.RULES.items():
+        hand = by_hand(labels, logits, rule(Outputs(logits), known=3))
+        assert found[0]["unknown", "oscr_area", name]["value"] == hand["oscr_area"][0]
+
+
+@pytest.mark.parametrize("sample", [True, False])
+def test_two_files_are_compared_on_the_same_draws(file, sample):
+    first, second = frame(), frame(1, 1.0)
+    labels, logits = samples()
+    other = samples(1, 1.0)[1]
+    if sample:  # in any order
+        second = second.sample(frac=1, random_state=0)
+    else:
+        first, second = (each.drop(columns="sample") for each in (first, second))
+    found, rows = told(file(first), "--against", file(second, "b.csv"))
+    a, b = (by_hand(labels, z, z.max(axis=1))["oscr_area"] for z in (logits, other))
+    row = rows["unknown", "oscr_area", "mine"]
+    assert found["files"] == ["a.csv", "b.csv"]
+    assert (row["first"], row["second"], row["p"]) == (a[0], b[0], metrics.p_value(a - b))
+    assert (row["difference"], row["low"], row["high"]) == metrics.interval(a - b)
+
+
+def test_the_only_score_of_each_file_is_compared_under_both_names(file):
+    second = frame(1).rename(columns={"mine": "theirs"})
+    _, rows = told(file(frame()), "--against", file(second, "b.csv"))
+    assert {key[2] for key in rows} == {"mine - theirs"}
+
+
+def test_known_samples_alone_say_what_cannot_be_computed(file):
+    name = file(frame().query("label >= 0").drop(columns="class"))
+    code, out, err = osnb("score", name, "--unit", "class", *DRAWN)
+    assert code == 0
+    assert "aurc" in out
+    assert "auroc" not in out
+    assert err.startswith("osnb: no unknown (-2) or negative (-1) sample: OSCR, CCR, AUROC")
+    assert err.count("\n") == 1
+    assert "AUROC" in json.loads(osnb("score", name, "--json", "-")[1])["notes"][0]
+
+
+def test_the_table_and_the_csv_file_hold_the_same_rows(file):
+    code, out, err = osnb("score", file(frame()), *DRAWN, "--out", "out.csv")
+    assert (code, err) == (0, "")
+    table = pd.read_csv("out.csv")
+    assert list(table) == ["role", "measure", "score", "value", "low", "high"]
+    rows = told("a.csv")[0]["rows"]
+    pd.testing.assert_frame_equal(table, pd.DataFrame(rows)[list(table)], check_exact=True)
+    assert "95 % intervals over samples" in out
+    assert out.count("mine") == len(table)
+    assert f"{table['low'][0]:.4f}" in out
+
+
+def test_help_shows_an_example_and_the_command_is_listed():
+    assert "  osnb score scores.csv\n" in osnb("score", "--help")[1]
+    assert "  score " in osnb("--help")[1]
+
+
+# Refusals
+
+
+def changed(**columns):
+    return frame().assign(**columns)
+
+
+BAD = {
+    "no label": (frame().drop(columns="label"), "needs a column label; there are: sample"),
+    "no pred": (frame().drop(columns="pred"), "needs a column pred; there are: sample"),
+    "no score": (frame().drop(columns="mine"), "needs a column of scores, or logits"),
+    "nan": (changed(mine=[np.nan, *range(119)]), "mine needs a number in each row; 1 of 120"),
+    "nan label": (changed(label=[np.nan, *[0] * 119]), "label needs a number in each row"),
+    "half": (changed(label=0.5), "label needs whole numbers; got 0.5"),
+    "low": (changed(label=-3), "labels are >= 0, -1 or -2; got -3"),
+    "no known": (changed(label=-2), "needs known samples, label >= 0; none of 120 is one"),
+    "text": (changed(path="x"), "path needs numbers, else choose scores by name; got object"),
+    "pred": (changed(pred="x"), "pred needs numbers"),
+    "rows": (frame()[:0], "needs (N,) labels, N >= 1; got shape (0,)"),
+    "logit": (frame(logits=True).drop(columns="logit_1"), "there is no logit_1"),
+    "large": (frame(logits=True).assign(label=3), "needs labels below 3 known classes; got 3"),
+    "infinite": (frame(logits=True).assign(logit_0=np.inf), "need finite logits; got inf in row 0"),
+}
+
+
+def refused(*words):
+    """The sentence that refuses, nothing being written."""
+    code, out, err = osnb("score", "--resamples", 30, "--out", "out/out.csv", *words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("osnb: ")
+    return err
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_file_is_refused_in_a_sentence_that_names_it(file, tmp_path, case):
+    rows, reason = BAD[case]
+    said = refused(file(rows))
+    assert said.startswith("osnb: a.csv: ")
+    assert reason in said
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.npz"])
+def test_a_file_that_is_no_such_file_is_refused(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    assert name in refused(name)
+    (tmp_path / name).touch()
+    assert f"{name}: " in refused(name)
+    (tmp_path / name).write_bytes(b"\x00\xffPK")
+    assert f"{name}: " in refused(name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "reason"),
+    [
+        ({"logits": np.ones((3, 2))}, "needs a label for each row; got 3 logits, 2"),
+        ({"logits": np.ones(2)}, "logits needs shape (N, C); got (2,)"),
+        ({"pred": np.ones(2), "mine": np.ones((2, 2))}, "mine needs shape (2,), as label"),
+        ({"pred": np.ones(3), "mine": np.ones(2)}, "pred needs shape (2,), as label; got (3,)"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(file, arrays, reason):
+    np.savez("a.npz", labels=np.array([0, -2]), **arrays)
+    assert reason in refused("a.npz")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--unit", "run"), "--unit is one of sample, class; got 'run'"),
+        (("--score", "yours"), "needs a column yours; there are: sample, label"),
+        (("--known", 2), "known=2 counts logits, and there are none"),
+        (("--resamples", 0), "need samples and resamples"),
+    ],
+)
+def test_a_bad_option_is_refused(file, words, reason):
+    assert reason in refused(file(frame()), *words)
+
+
+def test_classes_are_drawn_only_where_a_column_names_them(file):
+    assert "needs a column class" in refused(file(frame().drop(columns="class")), "--unit", "class")
+
+
+def test_a_file_of_an_unknown_suffix_is_refused_and_so_is_such_an_output(file):
+    assert "ends in .csv, .npz or .parquet; got '.txt'" in refused(file(frame(), "a.txt"))
+    assert "--out writes .csv; got 'a.json'" in refused(file(frame()), "--out", "a.json")
+
+
+OTHER = {
+    "fewer": (frame()[:-1], "need the same samples in both; got 120 and 119"),
+    "others": (changed(sample="x"), "need the same values of sample in both files, each once"),
+    "no sample": (frame().drop(columns="sample"), "need a column sample in both files, or in none"),
+    "labels": (changed(label=0), "need the same labels in both; 100 of 120 differ"),
+    "names": (changed(theirs=0).assign(ours=1).drop(columns="mine"), "got mine and theirs, ours"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER)
+def test_two_files_that_do_not_belong_together_are_refused(file, case):
+    rows, reason = OTHER[case]
+    assert reason in refused(file(frame()), "--against", file(rows, "b.csv"))
+
+
+def test_logits_of_other_classes_are_not_compared(file):
+    more = frame(logits=True).assign(logit_3=0.0)
+    words = file(frame(logits=True)), "--against", file(more, "b.csv")
+    assert "need as many known classes in both; got 3 and 4" in refused(*words)
