@@ -34,7 +34,7 @@ class Catalogue(dict):
         return partial(self[name], **{key: settings[key] for key in asked if key in settings})
 
 
-def settings(text: str, function: Callable) -> dict[str, float]:
+def numbers(text: str, function: Callable) -> dict[str, float]:
     """Numbers for keyword arguments of a function, from text such as "temperature=2 margin=0.5".
 
     Raises:

@@ -142,6 +142,21 @@ def require(
     raise AssertionError("\n  ".join(lines))
 
 
+def granted(*tests: Callable[[], None]) -> int:
+    """How many hidden tests are passed, the sentences of the others printed.
+
+    As the last value of a check cell it is the cell's points, one for each function.
+    """
+    passed = 0
+    for test in tests:
+        try:
+            test()
+            passed += 1
+        except AssertionError as error:
+            print(error)
+    return passed
+
+
 def quiz(answers: Any, *, questions: int, key: str = "") -> int | None:
     """Say how many questions are answered; with a key, count the right answers instead.
 
@@ -214,19 +229,29 @@ def _verdict(mine: Callable, given: tuple | dict, wanted: Any, rtol: float) -> s
 
 def _difference(mine: Any, theirs: Any, rtol: float) -> str:
     """The first difference in words; "" if there is none."""
-    if isinstance(theirs, dict) and isinstance(mine, dict) and list(mine) != list(theirs):
+    if isinstance(theirs, dict) and isinstance(mine, dict) and set(mine) != set(theirs):
         return f"yours has the keys {', '.join(map(str, mine))}; needed {', '.join(theirs)}"
     if isinstance(theirs, dict) and isinstance(mine, dict):
         parts = [(f"['{key}']", mine[key], theirs[key]) for key in theirs]
     elif isinstance(theirs, tuple):
-        if not isinstance(mine, tuple) or len(mine) != len(theirs):
-            got = f"{len(mine)} values" if isinstance(mine, tuple) else type(mine).__name__
+        values = _several(mine)
+        if values is None or len(values) != len(theirs):
+            shape = np.shape(mine) if hasattr(mine, "ndim") else ()
+            got = type(mine).__name__ if values is None else f"{len(values)} values"
+            got = f"an array of shape {shape}" if len(shape) > 1 else got
             return f"yours gives {got}; needed {len(theirs)} values"
-        parts = [(f"value {i}", *pair) for i, pair in enumerate(zip(mine, theirs, strict=True))]
+        parts = [(f"value {i}", *pair) for i, pair in enumerate(zip(values, theirs, strict=True))]
     else:
         return _array_difference(np.asarray(mine), np.asarray(theirs), rtol)
     found = ((name, _difference(a, b, rtol)) for name, a, b in parts)
     return next((f"{name}, {text}" for name, text in found if text), "")
+
+
+def _several(value: Any) -> Sequence | None:
+    """The values in a sequence, in a Series or along an array's first axis; None if it is none."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return value
+    return np.asarray(value) if getattr(value, "ndim", 0) else None
 
 
 def _array_difference(mine: np.ndarray, theirs: np.ndarray, rtol: float) -> str:

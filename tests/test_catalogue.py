@@ -2,7 +2,7 @@
 
 import pytest
 
-from osnb.catalogue import Catalogue, settings
+from osnb.catalogue import Catalogue, numbers
 
 
 def greet(name, *, word, mark="!"):
@@ -32,8 +32,8 @@ def spread(out, labels, *, temperature, margin=1.0):
 
 
 def test_settings_are_numbers_for_keyword_arguments():
-    assert settings("temperature=2 margin=-.5", spread) == {"temperature": 2.0, "margin": -0.5}
-    assert settings("", len) == {}
+    assert numbers("temperature=2 margin=-.5", spread) == {"temperature": 2.0, "margin": -0.5}
+    assert numbers("", len) == {}
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_settings_are_numbers_for_keyword_arguments():
 )
 def test_a_setting_that_nobody_takes_is_refused(text, reason):
     with pytest.raises(ValueError, match=reason):
-        settings(text, spread)
+        numbers(text, spread)

@@ -4,6 +4,7 @@ import warnings
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from osnb import exercise, metrics
@@ -145,7 +146,13 @@ def test_one_part_of_a_tuple_is_named(capsys):
     [
         (np.zeros(3), np.zeros((3, 1)), "yours has shape (3,); needed (3, 1)"),
         ((1, 2, 3), (1, 2), "yours gives 3 values; needed 2 values"),
-        (np.zeros(2), (0, 0), "yours gives ndarray; needed 2 values"),
+        ([1, 2, 3], (1, 2), "yours gives 3 values; needed 2 values"),
+        (np.zeros(3), (0, 0), "yours gives 3 values; needed 2 values"),
+        (np.zeros((5, 2)), (0, 0), "yours gives an array of shape (5, 2); needed 2 values"),
+        (np.float64(1), (0, 0), "yours gives float64; needed 2 values"),
+        ("ab", ("a", "b"), "yours gives str; needed 2 values"),
+        ({0, 1}, (0, 1), "yours gives set; needed 2 values"),
+        ([0, 1], (0, 2), "value 1, yours is 1; needed 2"),
         (np.nan, 1.0, "yours is nan; needed 1."),
         (1.0, np.nan, "yours is 1.; needed nan"),
         ("known", 1.0, "yours is 'known'; needed 1."),
@@ -158,6 +165,32 @@ def test_one_part_of_a_tuple_is_named(capsys):
 def test_the_difference_is_said(capsys, value, wanted, reason):
     lines = verdict(capsys, lambda: value, lambda: wanted, lambda rng: ())
     assert lines[0].startswith(f"wrong: {reason}")
+
+
+@pytest.mark.parametrize("made", [tuple, list, np.array, pd.Series])
+def test_several_values_may_come_in_any_sequence(capsys, made):
+    def mine(values):
+        return made(metrics.interval(values))
+
+    assert verdict(capsys, mine, metrics.interval, exercise.resamples)[0].startswith("right")
+    assert exercise.require(mine, metrics.interval, inputs=exercise.resamples) is None
+
+
+@pytest.mark.parametrize("made", [tuple, list, np.stack, lambda rows: pd.DataFrame([*rows])])
+def test_several_columns_may_be_the_rows_of_one_array(capsys, made):
+    lines = verdict(capsys, lambda k, c, u: made(metrics.oscr(k, c, u)))
+    assert lines == ["right: the same on 50 random inputs"]
+
+
+@pytest.mark.parametrize("made", [tuple, list, pd.Series])
+def test_one_array_may_come_in_any_sequence(capsys, made):
+    lines = verdict(capsys, lambda v: made(v + 1), lambda v: v + 1, exercise.resamples)
+    assert lines == ["right: the same on 50 random inputs"]
+
+
+def test_the_order_of_keys_does_not_matter(capsys):
+    lines = verdict(capsys, lambda: {"b": 2, "a": 1}, lambda: {"a": 1, "b": 2}, lambda rng: ())
+    assert lines[0].startswith("right")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.array([np.nan, np.inf]), np.array(["a"]), True])
