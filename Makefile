@@ -66,10 +66,10 @@ $(READY): requirements.lock pyproject.toml
 	@[ "$$(cat $@ 2>/dev/null)" = "$(CURDIR)" ] || rm -rf .venv
 	@rm -f $@
 	@for python in $(PYTHONS); do \
-	  $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; python=; \
+	  $$python -c 'import sys; sys.exit(sys.version_info < (3, 11, 5))' 2>/dev/null && break; python=; \
 	done; \
 	[ -n "$$python" ] || { \
-	  echo "this needs Python 3.11 or newer: install one, or say make PYTHON=/path/to/python3.11" >&2; \
+	  echo "this needs Python 3.11.5 or newer: install one, or say make PYTHON=/path/to/python3.11" >&2; \
 	  exit 1; }; \
 	[ -d .venv ] || { echo "setting up .venv with $$($$python --version), once: a minute or more" && \
 	  $$python -m venv .venv; }

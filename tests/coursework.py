@@ -30,7 +30,7 @@ def region(kind, text, indent=""):
     return "\n".join(indent + line for line in lines)
 
 
-def notebook(name="50_work", solution=SOLUTION, extra=()):
+def notebook(name="50_work", solution=SOLUTION, hidden=HIDDEN, extra=()):
     """A source notebook as a dict; `extra` cells come before the exercise."""
     written = {"grade_id": "my_ccr", "solution": True}
     graded = {"grade": True, "locked": True}
@@ -61,7 +61,7 @@ def notebook(name="50_work", solution=SOLUTION, extra=()):
         cell("code", BLANK + region("SOLUTION", solution, "    "), **written),
         cell(
             "code",
-            theirs + region("HIDDEN TESTS", HIDDEN),
+            theirs + region("HIDDEN TESTS", hidden),
             grade_id="my_ccr-check",
             points=1,
             **graded,

@@ -5,6 +5,7 @@ import hashlib
 import html
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 from osnb import course, repro
 from osnb.cli import app
+from osnb.course.feedback import without_hidden_tests
 
 PUBLIC = sorted((repro.root() / "notebooks").glob("*.ipynb"))
 PACKAGE = repro.PACKAGE
@@ -300,6 +302,75 @@ def test_a_teachers_cell_is_caught_whatever_it_says(work, student):
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("osnb/exercise.py", f'SHOWN = "{KEY}"  # of the example\n'),
+        ("osnb/data/table.csv", f"name,key\nwork,{KEY.upper()}\n"),
+        ("figures/50_work/mini/x.svg", f"<svg><g><text>{KEY}</text></g></svg>"),
+        ("figures/50_work/mini/x.svg", f"<svg><!-- {KEY} --><path d='M 1 2'/></svg>"),
+        ("figures/50_work/mini/x.svg", "<svg>" + "".join(f"<text>{x}</text>" for x in KEY)),
+    ],
+)
+def test_a_key_is_caught_in_the_package_and_in_a_figure(work, student, name, text):
+    (student / name).parent.mkdir(parents=True, exist_ok=True)
+    (student / name).write_text(text)
+    assert course.leaks(student, work / "notebooks") == [
+        f"{name} shows the key of the quiz (50_work, cell 10)"
+    ]
+
+
+def test_the_package_may_hold_what_solutions_are_and_words_with_a_keys_letters(work, student):
+    (student / "osnb").mkdir(exist_ok=True)
+    (student / "osnb" / "metrics.py").write_text(f"{SOLUTION}\nx{KEY} = 'a{KEY}'  # {KEY}s\n")
+    assert course.leaks(student, work / "notebooks") == []
+
+
+@pytest.mark.parametrize("seed", ["7", "101"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The hidden seed is {}.",
+        "Hidden tests draw with\nthe *seed* `{}`.",
+        "Seed {} is the hidden one.",
+        "hidden_seed = {}",
+    ],
+)
+def test_a_hidden_seed_is_caught_where_words_say_that_it_is_one(work, student, seed, text):
+    put(work, hidden=HIDDEN.replace("seed=7", f"seed={seed}"))
+    made = book(student)
+    made["cells"].append(cell("markdown", text.format(seed)))
+    (student / "notebooks" / "50_work.ipynb").write_text(json.dumps(made))
+    assert course.leaks(student, work / "notebooks") == [
+        "notebooks/50_work.ipynb, cell 11 tells the hidden seed (50_work, cell 7)"
+    ]
+
+
+@pytest.mark.parametrize("text", ["seed 7", "The hidden seed is not 8.", "hidden tests: 7 cases"])
+def test_a_seed_of_which_nothing_is_said_is_no_leak(work, student, text):
+    made = book(student)
+    made["cells"].append(cell("markdown", text))
+    (student / "notebooks" / "50_work.ipynb").write_text(json.dumps(made))
+    assert course.leaks(student, work / "notebooks") == []
+
+
+@pytest.mark.parametrize(
+    "option", ["**that**", "that, __surely__", "<b>that</b>", "<mark>that</mark>", "*that*."]
+)
+def test_an_option_that_is_set_apart_stops_the_copy(work, tmp_path, option):
+    text = f"## Quiz\n\n1. Which?\n   - a) this\n   - b) {option}"
+    put(work, extra=[cell("markdown", text)])
+    assert course.build(tmp_path / "S", teacher=False) == [
+        "notebooks/50_work.ipynb, cell 5 sets an option of a quiz apart from the others"
+    ]
+
+
+@pytest.mark.parametrize("option", ["a *greyhound* is a dog", "`a` and `b`", "$x_1 < x_2$, $a_1$"])
+def test_a_word_in_italics_code_or_an_equation_sets_no_option_apart(work, tmp_path, option):
+    put(work, extra=[cell("markdown", f"## Quiz\n\n1. Which?\n   - a) this\n   - b) {option}")])
+    assert course.build(tmp_path / "S", teacher=False) == []
+
+
 @pytest.mark.parametrize("name", ["README.md", "params/50_work/small.yaml", "notebooks/x.md"])
 @pytest.mark.parametrize("text", [SOLUTION, KEY, ANSWER])
 def test_files_beside_the_notebooks_are_read_too(work, student, name, text):
@@ -409,6 +480,38 @@ def test_sha256sum_agrees_and_so_do_we(packed, tmp_path):
     assert "README.md has not the checksum" in err
 
 
+def test_what_use_of_the_folder_makes_is_no_fault(work, tmp_path):
+    osnb("--bundle", "--out", tmp_path / "b")
+    number = osnb("--check", tmp_path / "b")[1].split(": ")[1]
+    for name in ("osnb/__pycache__/x.pyc", "notebooks/.ipynb_checkpoints/x.ipynb", ".venv/ready"):
+        (tmp_path / "b" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "b" / name).touch()
+    for name in ("runs/50_work", "osnb.egg-info"):
+        (tmp_path / "b" / name).mkdir(parents=True)
+        (tmp_path / "b" / name / "x.json").touch()
+    (tmp_path / "b" / ".venv" / "python").symlink_to("/usr/bin/python3")
+    assert osnb("--check", tmp_path / "b")[1].split(": ")[1] == number
+    (tmp_path / "b" / "notebooks" / "more.ipynb").touch()
+    assert "disagree on notebooks/more.ipynb" in osnb("--check", tmp_path / "b")[2]
+
+
+def test_the_folder_can_be_checked_with_the_standard_library_alone(work, tmp_path, monkeypatch):
+    monkeypatch.setattr(repro, "PACKAGE", PACKAGE)
+    folder = tmp_path / "a bundle"
+    assert osnb("--bundle", "--out", folder)[0] == 0
+    readme = (folder / "README.md").read_text()
+    assert -1 < readme.find("python3 osnb/course/whole.py") < readme.find("make lab")
+    words = [sys.executable, "-I", "-S", str(folder / "osnb" / "course" / "whole.py")]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(" files, as SHA256SUMS says\n")
+    (folder / "LICENSE").unlink(missing_ok=True)
+    (folder / "notebooks" / "50_work.ipynb").write_text("{}")
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "notebooks/50_work.ipynb has not the checksum that SHA256SUMS gives\n"
+
+
 def test_a_bundle_may_be_a_folder(work, tmp_path):
     assert osnb("--bundle", "--out", tmp_path / "b")[0] == 0
     assert osnb("--check", tmp_path / "b")[0] == 0
@@ -429,6 +532,48 @@ def test_wheels_are_packed_and_what_lacks_one_is_named(work, tmp_path):
     assert osnb("--check", tmp_path / "b")[0] == 0
 
 
+def wheel(folder, name, needs=()):
+    """A file called as a wheel that states what it needs."""
+    with zipfile.ZipFile(folder / name, "w") as archive:
+        lines = "".join(f"Requires-Dist: {each}\n" for each in needs)
+        archive.writestr("x-1.dist-info/METADATA", f"Name: x\n{lines}")
+
+
+LINUX, WINDOWS = "Python 3.11 on Linux x86_64", "Python 3.11 on Windows amd64"
+
+
+def test_a_wheel_for_another_system_does_not_count(work, tmp_path):
+    wheel(tmp_path, "numpy-2.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl")
+    wheel(tmp_path, "other-3-cp311-cp311-win_amd64.whl")
+    wheel(tmp_path, "some_pack-1-cp39-abi3-win_amd64.whl")
+    out = osnb("--bundle", "--out", tmp_path / "b", "--wheels", tmp_path)[1].splitlines()
+    assert out[-4:] == [
+        f"wheels for {LINUX}",
+        f"no wheel of some-pack==1 for {LINUX}",
+        f"wheels for {WINDOWS}",
+        f"no wheel of numpy==2.0 for {WINDOWS}",
+    ]
+
+
+def test_what_only_windows_needs_is_asked_for_where_there_are_wheels_for_windows(work, tmp_path):
+    needs = [
+        'Colorama>=0.4; sys_platform == "win32"',
+        "pywinpty ; os_name == 'nt'",
+        'unix; sys_platform != "win32"',
+        'tests; sys_platform == "win32" and extra == "test"',
+    ]
+    wheel(tmp_path, "some_pack-1-py3-none-any.whl", needs)
+    for system in ("win_amd64", "manylinux_2_28_x86_64"):
+        wheel(tmp_path, f"numpy-2.0-cp311-cp311-{system}.whl")
+    wheel(tmp_path, "pywinpty-2-cp311-cp311-win_amd64.whl")
+    out = osnb("--bundle", "--out", tmp_path / "b", "--wheels", tmp_path)[1].splitlines()
+    assert out[-3:] == [
+        f"wheels for {LINUX}",
+        f"wheels for {WINDOWS}",
+        f"no wheel of colorama for {WINDOWS}",
+    ]
+
+
 def test_the_report_goes_without_the_pages_that_show_solutions(work, tmp_path):
     (work / "report" / "50_work").mkdir(parents=True)
     (work / "report" / "index.html").write_text("<p>All artefacts</p>")
@@ -437,10 +582,21 @@ def test_the_report_goes_without_the_pages_that_show_solutions(work, tmp_path):
     (work / "report" / "searchindex.js").write_text(f'{{terms: ["{KEY}"]}}')
     code, out, _ = osnb("--bundle", "--out", tmp_path / "b")
     assert code == 0
-    assert "2 files of the report show solutions" in out
+    assert "1 files of the report show solutions" in out
     assert "leaves it out" in (tmp_path / "b" / "report" / "50_work" / "small.html").read_text()
     assert (tmp_path / "b" / "report" / "index.html").read_text() == "<p>All artefacts</p>"
-    assert not (tmp_path / "b" / "report" / "searchindex.js").exists()
+
+
+def test_the_bundles_report_has_no_search_and_no_page_that_asks_for_its_index(work, tmp_path):
+    (work / "report").mkdir()
+    (work / "report" / "index.html").write_text('<form action="search.html"></form>')
+    (work / "report" / "search.html").write_text('<script src="searchindex.js"></script>')
+    (work / "report" / "searchindex.js").write_text("words of every page")
+    assert osnb("--bundle", "--out", tmp_path / "b")[0] == 0
+    made = tmp_path / "b" / "report"
+    assert sorted(path.name for path in made.iterdir()) == ["index.html", "search.html"]
+    assert "searchindex" not in (made / "search.html").read_text()
+    assert "has no search" in (made / "search.html").read_text()
 
 
 def repacked(packed, change):
@@ -490,6 +646,31 @@ def test_a_bundle_that_is_not_as_it_was_written_is_refused(packed, change, reaso
 def test_half_a_zip_is_refused(packed):
     packed.write_bytes(packed.read_bytes()[:-100])
     assert "is no whole zip file" in osnb("--check", packed)[2]
+
+
+# Feedback
+
+
+def test_feedback_shows_no_line_of_a_hidden_test_in_cells_and_outputs():
+    made = notebook()
+    seen = {"output_type": "stream", "name": "stdout", "text": f"In: {HIDDEN}\n"}
+    stay = {"output_type": "stream", "name": "stdout", "text": "3 of 5 answered\n"}
+    red = HIDDEN.replace("(", "\x1b[31m(\x1b[0m")
+    error = {"output_type": "error", "ename": "AssertionError", "evalue": "wrong on input 1"}
+    made["cells"][-4]["outputs"] = [stay, seen]
+    made["cells"][2]["outputs"] = [error | {"traceback": ["---> 9 " + red, "wrong on input 1"]}]
+    made["cells"][3]["outputs"] = [error | {"traceback": ["my own line", "wrong on input 1"]}]
+    made["cells"][6]["outputs"] = [error | {"traceback": ["anything", "wrong on input 1"]}]
+    before = nbformat.from_dict(made)
+    cells = without_hidden_tests(before).cells
+    assert before == nbformat.from_dict(made)
+    texts = json.dumps(cells)
+    assert not [x for x in ("HIDDEN TESTS", "exercise.require", f'key=\\"{KEY}') if x in texts]
+    assert cells[6].source.endswith("inputs=exercise.scores)")
+    assert cells[-4].outputs == [stay]
+    assert cells[2].outputs[0].traceback == ["AssertionError: wrong on input 1"]
+    assert cells[3].outputs[0].traceback == ["my own line", "wrong on input 1"]
+    assert cells[6].outputs[0].traceback == ["AssertionError: wrong on input 1"]
 
 
 # The real notebooks
@@ -545,12 +726,13 @@ def test_nbgrader_gives_nothing_for_a_blank_and_all_points_for_the_solution(
     half = half.replace('answers = \\"\\"', 'answers = \\"bdaXX\\"')
     full = (home / "notebooks" / "50_work.ipynb").read_text()
     blank = (tmp_path / "S" / "notebooks" / "50_work.ipynb").read_text()
+    (home / "notebooks" / "LECTURER.md").write_text("wrong answers")
     for who, text in {"blank": blank, "full": full, "half": half}.items():
         (home / "submitted" / who / "notebooks").mkdir(parents=True)
         (home / "submitted" / who / "notebooks" / "50_work.ipynb").write_text(text)
     env = {**os.environ, "PYTHONPATH": str(home), "HOME": str(tmp_path), "PATH": os.defpath}
     env.pop("OSNB_OUT")
-    for words in (["generate_assignment"], ["autograde"]):
+    for words in (["generate_assignment"], ["autograde"], ["generate_feedback"]):
         command = [sys.executable, "-m", "nbgrader", *words, "notebooks"]
         done = subprocess.run(command, cwd=home, env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-2000:]
@@ -558,6 +740,14 @@ def test_nbgrader_gives_nothing_for_a_blank_and_all_points_for_the_solution(
     cells = [x["source"] for x in nbformat.read(released, as_version=4).cells]
     assert cells == ["".join(x["source"]) for x in book(tmp_path / "S")["cells"]]
     assert graded(home) == {"blank": 0, "full": 6, "half": 3}
+    assert not list(home.glob("[rf]e*/**/LECTURER.md"))
+    assert KEY in (home / "autograded" / "half" / "notebooks" / "50_work.ipynb").read_text()
+    for who in ("blank", "half"):
+        page = (home / "feedback" / who / "notebooks" / "50_work.html").read_text()
+        seen = re.sub(r"\s", "", html.unescape(re.sub(r"<[^>]*>", "", page)))
+        assert "(Score:" in seen
+        assert "AssertionError" in seen
+        assert not [x for x in (KEY, "HIDDEN", "exercise.require", "seed=7") if x in seen]
 
 
 def graded(home):

@@ -13,9 +13,12 @@ import subprocess
 import sys
 import sysconfig
 import time
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from osnb import doctor, repro
 from osnb.doctor import inside, places, processes, versions
@@ -94,10 +97,10 @@ def mounted(kind, folder):
 
 
 @pytest.mark.slow
-def test_a_healthy_set_up_has_no_failure_and_takes_less_than_ten_seconds():
+def test_a_healthy_set_up_has_no_failure_and_takes_less_than_a_minute():
     began = time.monotonic()
     code, lines = ask()
-    assert time.monotonic() - began < 15  # 2 on an idle machine; tests run beside each other
+    assert time.monotonic() - began < 60  # 2 on an idle machine; a slow one is asked twice
     assert (code, states(lines, "fail")) == (0, [])
     wanted = {"python", "project", "versions", "torch", "gpu", "kernel", "jupyter", "disk"}
     wanted |= {f"write: {name}" for name in ("project folder", "runs/", "figures/")}
@@ -185,8 +188,53 @@ def test_a_kernel_that_does_not_start(tmp_path, monkeypatch, argv, reason):
 
 
 def test_a_kernel_that_computes_nothing_is_no_kernel(monkeypatch):
-    monkeypatch.setattr(processes, "ask", lambda *_, **__: {"answer": "", "argv": "sh"})
+    monkeypatch.setattr(processes, "ask", lambda name: {"answer": "", "argv": "sh"})
     assert processes.kernel().state == doctor.FAIL
+
+
+@pytest.mark.slow
+def test_a_machine_that_cannot_reach_itself_is_not_ready():
+    words = ["unshare", "--net"]
+    if not shutil.which("unshare") or subprocess.run([*words, "true"]).returncode:
+        pytest.skip("a network of one's own needs root on Linux")
+    code = """
+from osnb.doctor import processes
+processes.LIMIT, processes.AGAIN = 5.0, 6.0
+print(*processes.kernel(), sep="\\n")"""
+    done = subprocess.run(
+        [*words, sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=True,
+    )
+    _, state, found, advice = done.stdout.splitlines()
+    assert state == doctor.FAIL
+    assert re.fullmatch(r"python3 gave no answer within [35] s, and no answer within [46] s", found)
+    assert "127.0.0.1" in advice
+
+
+def test_what_gives_no_answer_is_asked_once_more_with_more_time(monkeypatch):
+    answers = {processes.LIMIT: {"slow": "no answer within 9 s"}, processes.AGAIN: {"answer": "2"}}
+    monkeypatch.setattr(processes, "once", lambda name, limit: answers[limit] | {"argv": "sh"})
+    assert processes.kernel().state == doctor.OK
+    assert processes.AGAIN >= 3 * processes.LIMIT
+
+
+@pytest.mark.parametrize("check", [processes.kernel, processes.torch])
+def test_what_never_answers_is_not_known_and_so_not_ready(monkeypatch, check):
+    monkeypatch.setattr(processes, "once", lambda name, limit: {"slow": f"none in {limit:g} s"})
+    lines = check() if check is processes.torch else [check()]
+    assert doctor.failed(lines)
+    assert lines[0].found.endswith("none in 9 s, and none in 30 s")
+    assert "run osnb doctor again" in lines[0].advice
+
+
+def test_an_answer_is_asked_for_only_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(processes, "once", lambda *given: asked.append(given) or {"answer": "2"})
+    processes.ask("kernel")
+    assert asked == [("kernel", processes.LIMIT)]
 
 
 @pytest.mark.slow
@@ -316,7 +364,7 @@ def test_an_old_python_is_told_what_to_install(monkeypatch):
 def test_a_crash_or_a_hang_of_what_is_tried_is_a_line(tmp_path, monkeypatch, code, word):
     (tmp_path / "sitecustomize.py").write_text(code)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    found = processes.ask("torch", limit=1)
+    found = processes.once("torch", limit=1)
     assert word in found.get("error", found.get("slow", ""))
 
 
@@ -335,8 +383,8 @@ def test_a_gpu_is_named(monkeypatch):
 
 
 def test_an_error_inside_is_json(capsys, monkeypatch):
-    monkeypatch.setitem(inside.ASKED, "torch", lambda: 1 / 0)
-    inside.main("torch")
+    monkeypatch.setitem(inside.ASKED, "torch", lambda patience: 1 / 0)
+    inside.main("torch", 1.0)
     assert json.loads(capsys.readouterr().out)["kind"] == "ZeroDivisionError"
 
 
@@ -353,3 +401,26 @@ def test_data_sets_that_are_there_are_named(tmp_path, monkeypatch):
 def test_a_data_folder_that_is_named_and_not_there_is_a_warning(tmp_path, monkeypatch):
     monkeypatch.setenv("OSNB_DATA", str(tmp_path / "absent"))
     assert places.data().state == doctor.WARN
+
+
+def test_the_oldest_python_is_the_same_wherever_it_is_stated():
+    root = repro.PACKAGE.parent
+    oldest = ".".join(map(str, versions.OLDEST))
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    assert project["requires-python"] == f">={oldest}"
+    makefile = (root / "Makefile").read_text()
+    assert f"sys.version_info < {versions.OLDEST}" in makefile
+    assert f"this needs Python {oldest} or newer" in makefile
+
+
+def test_every_locked_package_that_is_installed_takes_the_oldest_python():
+    oldest = ".".join(map(str, versions.OLDEST))
+    wanted = versions.locked(repro.PACKAGE.parent / "requirements.lock")
+    needs = {
+        f"{name} {wanted[name]}": each.metadata["Requires-Python"] or ""
+        for each in metadata.distributions()
+        if (name := versions.normal(each.metadata["Name"] or "")) in wanted
+        and each.version.partition("+")[0] == wanted[name]
+    }
+    assert needs
+    assert [name for name, text in needs.items() if not SpecifierSet(text).contains(oldest)] == []

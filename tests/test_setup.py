@@ -118,7 +118,7 @@ def test_too_old_a_python_is_named_in_a_sentence(tmp_path):
         env=ENV,
     )
     assert made.returncode == 2
-    assert "needs Python 3.11 or newer" in made.stderr
+    assert "needs Python 3.11.5 or newer" in made.stderr
     assert not (tmp_path / ".venv").exists()
 
 

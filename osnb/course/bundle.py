@@ -1,7 +1,5 @@
 """The students' copy for a room without a network: one zip or folder, with a checksum file."""
 
-import hashlib
-import re
 import shutil
 import stat
 import tempfile
@@ -16,10 +14,12 @@ from osnb.archive.checking import opened
 from osnb.course import pages
 from osnb.course.build import aside, make_student
 from osnb.course.leaks import BINARY, file_leaks, leaks, read
+from osnb.course.wheels import lacking
+from osnb.course.whole import SUMS, compare, in_folder
 
-SUMS, NAME = "SHA256SUMS", "osnb-course"  # the checksum file, and the folder in a zip
+NAME = "osnb-course"  # the folder in a zip
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
-LINE = re.compile(r"([0-9a-f]{64})  (.+)")
+SEARCH = ("search.html", "searchindex.js")  # the index holds every word of the pages left out
 
 
 def bundle(out: Path, *, wheels: Path | None = None) -> tuple[list[str], list[str]]:
@@ -37,8 +37,7 @@ def bundle(out: Path, *, wheels: Path | None = None) -> tuple[list[str], list[st
     """
     with _place(out) as folder:
         make_student(folder)
-        with (folder / "README.md").open("a", encoding="utf8") as readme:
-            readme.write(pages.BUNDLE)
+        (folder / "README.md").write_text(pages.BUNDLE, encoding="utf8")
         notes = [*_report(folder), *_wheels(folder, wheels)]
         found = leaks(folder, repro.root() / "notebooks")
         if found:
@@ -69,11 +68,14 @@ def _place(out: Path) -> Iterator[Path]:
 
 
 def _report(folder: Path) -> list[str]:
-    """Copy the report, if there is one, without what shows solutions."""
+    """Copy the report, if there is one, without its search and what shows solutions."""
     made = repro.out() / "report"
     if not (made / "index.html").is_file():
         return ["no report in it: osnb report makes one"]
     shutil.copytree(made, folder / "report", ignore=shutil.ignore_patterns(".*"))
+    page, index = (folder / "report" / name for name in SEARCH)
+    page.write_text(pages.NO_SEARCH, encoding="utf8")
+    index.unlink(missing_ok=True)
     sources, taken = read(repro.root() / "notebooks"), 0
     for path in sorted((folder / "report").rglob("*")):
         inside = path.relative_to(folder).as_posix()
@@ -100,16 +102,7 @@ def _wheels(folder: Path, wheels: Path | None) -> list[str]:
     (folder / "wheels").mkdir()
     for path in there:
         shutil.copyfile(path, folder / "wheels" / path.name)
-    lock = (folder / "requirements.lock").read_text(encoding="utf8").splitlines()
-    locked = [line.split("==") for line in lock if "==" in line and not line.startswith("#")]
-    have = {tuple(path.name.split("-")[:2]) for path in there}
-    have = {(_plain(name), version.partition("+")[0]) for name, version in have}
-    lost = [f"{name}=={version}" for name, version in locked if (_plain(name), version) not in have]
-    return [f"no wheel of {', '.join(lost)}"] if lost else []
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return lacking(there, folder / "requirements.lock")
 
 
 def _sums(folder: Path) -> None:
@@ -134,29 +127,18 @@ def check(place: Path) -> int:
     """Hold every file of a bundle, zip or folder, against its checksum file.
 
     Returns:
-        The number of files, the checksum file left out.
+        The number of files, without the checksum file and what use of a folder makes in it.
 
     Raises:
         ValueError: a file is missing, changed, not listed, or would be unpacked elsewhere.
         FileNotFoundError: there is no such bundle.
     """
     if place.is_dir():
-        return _check(f"{place}", _in_folder(place))
+        return compare(f"{place}", in_folder(place))
     if not place.is_file():
         raise FileNotFoundError(f"{place} is not there")
     with opened(place) as archive:
-        return _check("it", _in_zip(archive))
-
-
-def _in_folder(folder: Path) -> dict[str, Callable[[], BinaryIO]]:
-    files = {}
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if path.is_symlink() or not (path.is_dir() or path.is_file()):
-            raise ValueError(f"{name} is no regular file")
-        if path.is_file():
-            files[name] = lambda path=path: path.open("rb")
-    return files
+        return compare("it", _in_zip(archive))
 
 
 def _in_zip(archive: zipfile.ZipFile) -> dict[str, Callable[[], BinaryIO]]:
@@ -181,22 +163,3 @@ def _check_name(name: str) -> None:
     odd = "\\" in name or ":" in name or any(ord(sign) < 32 for sign in name)
     if odd or name != "/".join(parts) or ".." in parts or parts[0] != NAME:
         raise ValueError(f"{name!r} would be unpacked outside of {NAME}/")
-
-
-def _check(what: str, files: dict[str, Callable[[], BinaryIO]]) -> int:
-    if SUMS not in files:
-        raise ValueError(f"{what} lacks {SUMS}")
-    with files.pop(SUMS)() as file:
-        lines = file.read().decode("utf8", errors="replace").splitlines()
-    found = [LINE.fullmatch(line) for line in lines]
-    if not all(found):
-        raise ValueError(f"{SUMS} has a line that is no checksum: {lines[found.index(None)]!r}")
-    sums = {each[2]: each[1] for each in found}
-    if lost := sorted(sums.keys() ^ files.keys()):
-        more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
-        raise ValueError(f"{SUMS} and the files disagree on {', '.join(lost[:5])}{more}")
-    for name, start in files.items():
-        with start() as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != sums[name]:
-                raise ValueError(f"{name} has not the checksum that {SUMS} gives")
-    return len(files)

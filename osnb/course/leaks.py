@@ -3,7 +3,8 @@
 Three nets, each of which a leak has to pass:
 
 1. Words that a students' copy never holds: region marks, a `teacher` cell, answers filled in.
-2. The key of a quiz, in any notebook or file, also spaced, numbered or in capitals.
+2. The key of a quiz, in any notebook or file, also spaced, numbered or in capitals; an option of a
+   quiz set in bold; a hidden seed, where words say that it is one.
 3. Secret lines. A line of a region or a teacher's cell that stands nowhere else in the sources is
    secret by itself. One that also stands outside (`return x`, an import, or the whole solution
    for a second time) is not; but where one place shows half of a region, counted in words and
@@ -27,9 +28,11 @@ from typing import Any
 MARK = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS)")
 FILLED = re.compile(r"""\b(answers|key)\s*=\s*\\?["'][a-d]{2,}\\?["']""", re.IGNORECASE)
 KEY = re.compile(r"""\b(?:answers|key)\s*=\s*["']([a-d]{2,})["']""")
+SEED = re.compile(r"\bseed\s*=\s*(\d+)")
+BOLD = re.compile(r"^\s*[-*] [a-d]\).*?(\*\*|__|<[a-z]|==)", re.MULTILINE | re.IGNORECASE)
+WHOLE = re.compile(r"^\s*[-*] [a-d]\)\s*([*_~])(?:(?!\1).)+\1\W*$", re.MULTILINE)
 TOKEN = re.compile(r"\w+|[^\w\s]")
 BINARY = {
-    ".svg",
     ".png",
     ".parquet",
     ".whl",
@@ -60,6 +63,7 @@ class Sources:
     Attributes:
         secrets: regions and teacher's cells.
         keys: of quizzes, and the notebook of each.
+        seeds: of hidden tests, and a notebook of each.
         lines: squeezed lines that stand outside of all secrets.
         text: the same, joined.
         faults: sentences on what cannot be told apart.
@@ -67,6 +71,7 @@ class Sources:
 
     secrets: list[Secret]
     keys: dict[str, str]
+    seeds: dict[str, str]
     lines: set[str]
     text: str
     faults: list[str]
@@ -76,7 +81,8 @@ def leaks(student_folder: Path, source_folder: Path) -> list[str]:
     """Where the students' notebooks, or other files beside them, show what they must not.
 
     Args:
-        student_folder: all files below it are read, the package `osnb` and wheels left out.
+        student_folder: all files below it are read, wheels left out; of the package `osnb` only
+            keys and seeds count, since solutions are its functions.
         source_folder: holds the source notebooks.
 
     Returns:
@@ -86,7 +92,11 @@ def leaks(student_folder: Path, source_folder: Path) -> list[str]:
     found = list(sources.faults)
     for path in sorted(Path(student_folder).rglob("*")):
         inside = path.relative_to(student_folder).parts
-        if path.is_file() and inside[0] not in {"osnb", "wheels", "SHA256SUMS"}:
+        if not path.is_file() or inside[0] in {"wheels", "SHA256SUMS"}:
+            continue
+        if inside[0] == "osnb":
+            found += _told("/".join(inside), _plain(path), sources)
+        else:
             found += file_leaks(path, sources, name="/".join(inside))
     return list(dict.fromkeys(found))
 
@@ -106,7 +116,7 @@ def file_leaks(path: Path, sources: Sources, *, name: str) -> list[str]:
 
 def read(source_folder: Path) -> Sources:
     """What the notebooks of a folder say, told apart."""
-    secrets, keys, shown, faults = [], {}, [], []
+    secrets, keys, seeds, shown, faults = [], {}, {}, [], []
     for path in sorted(Path(source_folder).glob("*.ipynb")):
         for number, cell in enumerate(json.loads(path.read_text(encoding="utf8"))["cells"], 1):
             text, where = "".join(cell["source"]), f"{path.stem}, cell {number}"
@@ -119,12 +129,13 @@ def read(source_folder: Path) -> Sources:
             for kind, lines in regions:
                 secrets.append(Secret(f"the {kind.lower()} ({where})", _lines(lines)))
                 keys |= dict.fromkeys(KEY.findall(lines), where)
+                seeds |= dict.fromkeys(SEED.findall(lines) if kind != "SOLUTION" else [], where)
             if nbgrader and nbgrader.get("solution") and "SOLUTION" not in dict(regions):
                 faults.append(f"{where} is a solution without BEGIN and END SOLUTION")
             if FILLED.search(outside):
                 faults.append(f"{where} has its answers outside of a region")
     lines = {squeezed(line) for text in shown for line in text.splitlines()}
-    return Sources(secrets, keys, lines, "\n".join(map(squeezed, shown)), faults)
+    return Sources(secrets, keys, seeds, lines, "\n".join(map(squeezed, shown)), faults)
 
 
 def _told_apart(text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -189,7 +200,9 @@ def _plain(path: Path) -> str:
     if path.suffix in BINARY:
         return ""
     text = path.read_text(encoding="utf8", errors="replace")
-    return html.unescape(re.sub(r"<[^>]*>", "", text)) if path.suffix == ".html" else text
+    if path.suffix not in {".html", ".svg"}:
+        return text
+    return html.unescape(re.sub(r"<[^>]*>", "", re.sub(r"<!--|-->", "", text)))
 
 
 def _in_text(where: str, text: str, sources: Sources, *, is_cell: bool = False) -> list[str]:
@@ -198,9 +211,9 @@ def _in_text(where: str, text: str, sources: Sources, *, is_cell: bool = False) 
     found += [f"{where} has answers filled in" for _ in FILLED.finditer(text)]
     if re.match(r"\*\*Answers\.?\*\*", text):
         found.append(f"{where} begins as a teacher's cell does")
-    for key, of in sources.keys.items():
-        if _key(key).search(text):
-            found.append(f"{where} shows the key of the quiz ({of})")
+    if BOLD.search(text) or WHOLE.search(text):
+        found.append(f"{where} sets an option of a quiz apart from the others")
+    found += _told(where, text, sources)
     whole, own = squeezed(text), {squeezed(line) for line in text.splitlines()} if is_cell else ()
     for secret in sources.secrets:
         if line := _shown(secret, whole, own, sources):
@@ -208,9 +221,27 @@ def _in_text(where: str, text: str, sources: Sources, *, is_cell: bool = False) 
     return found
 
 
+def _told(where: str, text: str, sources: Sources) -> list[str]:
+    """The keys and the hidden seeds that a text tells."""
+    plain = text.replace("_", " ")
+    keys = [of for key, of in sources.keys.items() if _key(key).search(text)]
+    seeds = [of for seed, of in sources.seeds.items() if _seed(seed).search(plain)]
+    return [f"{where} shows the key of the quiz ({of})" for of in keys] + [
+        f"{where} tells the hidden seed ({of})" for of in seeds
+    ]
+
+
+@cache
+def _seed(seed: str) -> re.Pattern:
+    """Finds "the hidden seed is N", "hidden tests use the seed N" and "seed N is hidden"."""
+    few = r"(?:\W+\w+){0,4}?\W+"
+    told = rf"hidden{few}seeds?{few}{seed}|seeds?{few}{seed}{few}hidden"
+    return re.compile(rf"\b(?:{told})\b", re.IGNORECASE)
+
+
 @cache
 def _key(key: str) -> re.Pattern:
-    """Finds bdacb, BDACB, b d a c b, "b", "d", ... and 1. b 2. d ..."""
+    """Finds abcd, ABCD, a b c d, "a", "b", ... and 1. a 2. b ..."""
     gap = r"\W{0,4}"
     plain = gap.join(key)
     counted = r"\W{1,6}".join(rf"{i}\W{{0,4}}{letter}" for i, letter in enumerate(key, start=1))

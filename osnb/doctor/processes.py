@@ -9,18 +9,29 @@ import sys
 from osnb import repro
 from osnb.doctor.lines import FAIL, OK, WARN, Line
 
-LIMIT = 9.0  # seconds for one process
+LIMIT, AGAIN = 9.0, 30.0  # seconds for one process, and for it once more if it gave no answer
+ENDING = 2.0  # of them, in which a process that was not answered ends by itself
 TAIL = 200  # characters of what a crashed process said
-SLOW = (
-    "Run osnb doctor again: the first import after an installation is slow; if it is slow again, "
-    "close other programs."
+SLOW = "Close other programs and run osnb doctor again: the first import of all is slow."
+DEAF = (
+    "Close other programs and run osnb doctor again; if it is the same, no notebook can run here: "
+    "ask whether a firewall or a VPN keeps this machine from reaching itself (127.0.0.1)."
 )
 PYTHON = shlex.quote(sys.executable)
 PIP = f"{PYTHON} -m pip install"
 LOCKED = f"{PIP} -r {shlex.quote(str(repro.PACKAGE.parent / 'requirements.lock'))}"
 
 
-def ask(name: str, limit: float = LIMIT) -> dict[str, str]:
+def ask(name: str) -> dict[str, str]:
+    """What `osnb.doctor.inside` finds, asked again with more time if it gave no answer."""
+    found = once(name, LIMIT)
+    if "slow" not in found:
+        return found
+    again = once(name, AGAIN)
+    return {"slow": f"{found['slow']}, and {again['slow']}"} if "slow" in again else again
+
+
+def once(name: str, limit: float) -> dict[str, str]:
     """What `osnb.doctor.inside` finds, {"slow": ...} or {"error": ...} if it does not end well.
 
     Args:
@@ -29,7 +40,7 @@ def ask(name: str, limit: float = LIMIT) -> dict[str, str]:
     """
     paths = [str(repro.PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    command = [sys.executable, "-P", "-m", "osnb.doctor.inside", name]
+    command = [sys.executable, "-P", "-m", "osnb.doctor.inside", name, str(limit - ENDING)]
     try:
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
@@ -45,8 +56,8 @@ def torch() -> list[Line]:
     """torch and torchvision load together; the GPU, if there is one."""
     found = ask("torch")
     if "slow" in found:
-        line = Line("torch", WARN, found["slow"], SLOW)
-        return [line, Line("gpu", WARN, "not known: torch did not answer", SLOW)]
+        line = Line("torch", FAIL, found["slow"], SLOW)
+        return [line, Line("gpu", WARN, "not known: torch did not answer", "See torch above.")]
     if "torch" not in found:
         advice = f"Install it again: {LOCKED}"
         unknown = Line("gpu", WARN, "not known without torch", "See torch above.")
@@ -70,10 +81,10 @@ def _gpu(found: dict[str, str]) -> Line:
 
 def kernel() -> Line:
     """The kernel `python3`, which every notebook names, starts and computes 1 + 1."""
-    found = ask("kernel", limit=LIMIT)
+    found = ask("kernel")
     install = f"{PIP} ipykernel && {PYTHON} -m ipykernel install --sys-prefix"
     if "slow" in found:
-        return Line("kernel", WARN, f"python3 gave {found['slow']}", SLOW)
+        return Line("kernel", FAIL, f"python3 gave {found['slow']}", DEAF)
     if found.get("kind") == "NoSuchKernel":
         return Line("kernel", FAIL, "there is no kernel called python3", f"Install it: {install}")
     if "error" in found:

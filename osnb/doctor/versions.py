@@ -12,7 +12,7 @@ from osnb import repro
 from osnb.doctor.lines import FAIL, OK, WARN, Line
 from osnb.doctor.processes import LOCKED, PYTHON
 
-OLDEST = (3, 11)
+OLDEST = (3, 11, 5)  # soupsieve, which the lock names, needs it
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 SHOWN = 4  # packages named in one line
 
