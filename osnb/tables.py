@@ -148,6 +148,14 @@ def _told_apart(runs: pd.DataFrame, by: list[str]) -> None:
         )
 
 
+def gaps(runs: pd.DataFrame) -> str:
+    """One line: the runs that `collect` did not find, and those that it left out."""
+    missing, variants = (", ".join(runs.attrs[each]) for each in ("missing", "variants"))
+    return f"missing: {missing or 'none'}" + (
+        f"; variants left out: {variants}" if variants else ""
+    )
+
+
 def expected(notebook: str, size: str) -> list[str]:
     """The runs that params/NOTEBOOK/ describes for a size, sorted; mini is the default."""
     files = sorted((repro.root() / "params" / notebook).glob("*.yaml"))

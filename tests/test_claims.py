@@ -692,6 +692,45 @@ def test_a_best_epoch_that_is_the_last_one_decides_nothing():
     assert found[costs].tolist() == ["undecided"] * 3
 
 
+def seeds_of_one_network(odin, openmax):
+    """Evidence of Baseline, ODIN and OpenMax: AURCs of wrong predictions, a number per seed."""
+    found = {"baseline": np.zeros(len(odin)), "odin": odin, "openmax": openmax}
+    keys = [
+        {"run": f"r{i}", "benchmark": "b", "method": name, "task": kim2021.WRONG}
+        for name, values in found.items()
+        for i in range(len(values))
+    ]
+    values = np.concatenate([np.asarray(each, float) for each in found.values()])
+    return Evidence(pd.DataFrame(keys), {"aurc": np.stack([values, values], axis=1)})
+
+
+@pytest.mark.parametrize(
+    ("odin", "openmax", "answer"),
+    [
+        ([0.002, 0.004], [0.001, 0.003], "holds"),
+        ([0.002, -0.001], [0.004, 0.004], "undecided"),
+        ([0.0, 0.004], [0.0, 0.003], "undecided"),  # one seed without a wrong prediction
+        ([0.0, 0.0], [0.0, 0.0], "undecided"),
+        ([-0.002, 0.001], [-0.004, -0.004], "does not hold"),
+    ],
+)
+def test_odin_and_openmax_make_errors_worse_only_if_every_seed_says_so(odin, openmax, answer):
+    basis = Basis(seeds_of_one_network(odin, openmax), "not run")
+    row = decision(claims.CLAIMS["misclassification_worse"], "b", basis)
+    assert row["answer"] == answer
+    if answer == "undecided":
+        least = np.minimum(odin, openmax)
+        assert row["runs"] == f"no sign that all seeds share: {least[0]:.4f}, {least[1]:.4f}"
+        assert row["todo"] == ""  # no run would decide it
+
+
+def test_odin_of_fewer_networks_than_baseline_s_is_held_against_their_mean():
+    both = seeds_of_one_network([0.002, 0.004], [0.002, 0.004])
+    kept = [0, 1, 2, 4]  # two of Baseline, one of ODIN and of OpenMax
+    one = Evidence(both.keys.iloc[kept].reset_index(drop=True), {"aurc": both.values["aurc"][kept]})
+    assert claims.CLAIMS["misclassification_worse"](one, "b")[0] == pytest.approx(0.002)
+
+
 def test_findings_of_a_notebook_are_those_of_the_protocols_that_it_has():
     found = claims.palechor(made([row for row in world() if row["protocol"] != "p2"]))
     assert list(found) == ["finding", "protocol", "what", "number", "low", "high", "p", "holds"]
@@ -773,6 +812,13 @@ def test_the_command_writes_json_of_the_same_decisions(tmp_path):
     assert [row["id"] for row in written] == decided["id"].tolist()
     assert [row["answer"] for row in written] == decided["answer"].tolist()
     assert {row["p"] for row in written} == {None}
+
+
+def test_the_command_prints_json_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    printed = json.loads(osnb("--paper", "kim2021", "--size", "printed", "--json", "-")[1])
+    assert {row["size"] for row in printed} == {"printed"}
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(

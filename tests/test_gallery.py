@@ -83,6 +83,18 @@ def test_a_changed_number_changes_the_row(tmp_path):
     assert rows.loc["Figure 2", "miniature"].startswith("0.123 / ")
 
 
+def test_the_mean_softmax_of_figure_6_is_exact_and_weighs_benchmarks_by_their_samples(tmp_path):
+    bins = {"left": [0.0, 0.5], "right": [0.5, 1.0], "density": [0.5, 1.5]}
+    parts = [("a", 3, 0.9), ("b", 1, 0.5)]  # of which no middle of a bin knows
+    frames = [
+        pd.DataFrame(bins).assign(benchmark=b, method="Baseline", kind="near", samples=n, mean=m)
+        for b, n, m in parts
+    ]
+    pd.concat(frames).to_csv(tmp_path / "figure_6.csv", index=False)
+    *_, ours = gallery.COMPARED["kim2021"](tmp_path, "figure_6")
+    assert ours == "- / - / 0.80 / -; - / - / - / -"
+
+
 def test_update_replaces_the_block_and_nothing_else(tmp_path):
     readme = tmp_path / "README.md"
     start, end = (mark.format(name="x") for mark in gallery.MARKS)

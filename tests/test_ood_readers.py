@@ -46,6 +46,53 @@ def everything(images):
     return images.read(np.arange(len(images.rows))).numpy()
 
 
+# How many images of a far set.
+
+
+def test_a_far_set_may_carry_a_count_and_has_all_its_images_without():
+    wanted = {"svhn": 4000, "textures": 0, "gaussian_noise": 10_000}
+    assert datasets.counted("svhn:4000 textures gaussian_noise:10000") == wanted
+    assert datasets.counted("") == {}
+
+
+@pytest.mark.parametrize("entry", ["svhn:", "svhn:0", "svhn:-3", "svhn:4e3", "svhn:1.5"])
+def test_a_count_that_is_no_whole_number_of_at_least_1_is_refused(entry):
+    with pytest.raises(ValueError, match=f"NAME:COUNT with a count of at least 1; got '{entry}'"):
+        datasets.counted(f"textures {entry}")
+
+
+def test_a_far_set_that_is_named_twice_is_refused():
+    with pytest.raises(ValueError, match="each reader once"):
+        datasets.counted("svhn svhn:10")
+
+
+def test_so_many_images_are_drawn_once_and_alike_in_every_run():
+    rows = pd.DataFrame({"sample": [f"s{i:03}" for i in range(60)]}, index=range(5, 65))
+    np.random.seed(1)  # noqa: NPY002 (what a run seeds has no part in it)
+    first = datasets.some(rows, 20, name="svhn")
+    np.random.seed(2)  # noqa: NPY002
+    pd.testing.assert_frame_equal(datasets.some(rows, 20, name="svhn"), first)
+    assert len(first) == first["sample"].nunique() == 20
+    assert first.index.is_monotonic_increasing  # in the order of the rows
+    assert not datasets.some(rows, 20, name="textures").equals(first)
+    assert np.ptp(first.index) > 40  # not the first ones
+    for count in (0, 60):
+        pd.testing.assert_frame_equal(datasets.some(rows, count, name="svhn"), rows)
+
+
+def test_fewer_images_than_asked_for_are_refused_with_both_numbers(tmp_path):
+    images = make(tmp_path, "textures")
+    assert len(datasets.some(images.rows, 2, name="textures")) == 2
+    with pytest.raises(ValueError, match="need 3 test images of textures; got 2"):
+        datasets.some(images.rows, 3, name="textures")
+
+
+@pytest.mark.parametrize("name", NOISE)
+def test_a_reader_of_noise_makes_as_many_as_are_counted(name):
+    (count,) = datasets.counted(f"{name}:450").values()
+    assert len(READERS.bind(name, root=None, cache="", count=count)().rows) == 450
+
+
 # Noise.
 
 

@@ -10,9 +10,10 @@ import pytest
 import torch
 from scipy.io import savemat
 
-from osnb import datasets, hierarchy, losses, methods, models, protocols, repro, run, train
+from osnb import datasets, hierarchy, losses, methods, models, protocols, repro, run, tables, train
 from osnb.augment import AUGMENT
 from osnb.protocols.kim import far_classes
+from osnb.run.choices import NEEDS
 from osnb.scores.fitted import WEIGHTS
 from osnb.vision import torchvision
 
@@ -160,7 +161,8 @@ def readers(tmp_path, monkeypatch):
             archives(root, protocol)
         drawn = {"train_per_class": 45, "test_per_class": 20}
         bind = datasets.READERS.bind
-        return {name: bind(name, root=root, cache="", **drawn)() for name in names.split()}
+        names = datasets.counted(names)
+        return {name: bind(name, root=root, cache="", **drawn)() for name in names}
 
     return read
 
@@ -170,9 +172,31 @@ def test_every_name_in_a_paper_file_of_kim_is_in_its_catalogue(name):
     parameters = KIM[name]
     for key, catalogue in CATALOGUES.items():
         assert parameters[key] in catalogue, key
-    assert set(f"{parameters['dataset']} {parameters['also']}".split()) <= set(datasets.READERS)
-    assert parameters["optimizer"] == "sgd"
+    far = datasets.counted(parameters["also"])
+    assert {*parameters["dataset"].split(), *far} <= set(datasets.READERS)
+    of = {"cifar40": "sgd", "imagenet200": "sgd_plain"}  # Nesterov's momentum on CIFAR only
+    assert parameters["optimizer"] == of[parameters["protocol"]]
     assert (parameters["fitted"], parameters["members"]) in {(True, 1), (False, 1), (False, 5)}
+
+
+@pytest.mark.parametrize("name", KIM)
+def test_far_sets_of_a_paper_file_of_kim_have_as_many_images_as_table_2(name):
+    """Where a count is given; DTD, Caltech and the smaller Places have what is on disk."""
+    table = tables.published("kim2021", "table2").set_index("dataset")["test"]
+    printed = {"lsun_fix": "LSUN-FIX", "svhn": "SVHN", "gaussian_noise": "Gaussian"}
+    printed |= {"food101": "Food-32"}
+    counts = {key: n for key, n in datasets.counted(KIM[name]["also"]).items() if n}
+    assert counts == {key: table[name] for key, name in printed.items() if key in counts}
+    assert len(counts) == {"cifar40": 3, "imagenet200": 1}[KIM[name]["protocol"]]
+
+
+TRAINED = {file.stem: run.plan(file).parameters for file in FILES if file.match("31_kim_train/*")}
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_no_file_of_kim_fits_rules_beside_several_networks_or_passes(name):
+    parameters = TRAINED[name]
+    assert not parameters["fitted"] or (parameters["members"], parameters["samples"]) == (1, 0)
 
 
 def test_the_paper_files_of_kim_are_seven_methods_on_two_benchmarks_and_another_network_each():
@@ -217,6 +241,29 @@ def test_classes_of_the_benchmarks_of_kim_are_what_the_readers_call_them(protoco
     assert sorted(chain(*found)) == sorted(every.query("group == 'far'")["wnid"])
     sources = every.set_index("wnid")["source"]
     assert [sources[each].nunique() for each in found] == [1] * len(found)
+
+
+@pytest.mark.parametrize("name", datasets.READERS)
+def test_a_reader_needs_data_if_the_check_before_a_kernel_says_so(name, tmp_path):
+    read = datasets.READERS.bind(
+        name, root=tmp_path, cache="", train_per_class=45, test_per_class=20
+    )
+    if name not in NEEDS:
+        assert len(read().rows)
+        return
+    with pytest.raises(FileNotFoundError):
+        read()
+
+
+@pytest.mark.parametrize("name", KIM)
+def test_the_check_before_a_kernel_finds_the_data_of_a_paper_file_of_kim(
+    name, tmp_path, monkeypatch
+):
+    plan = run.plan(repro.root() / "params" / "31_kim_train" / f"{name}.yaml")
+    monkeypatch.setenv("OSNB_DATA", str(tmp_path))
+    assert re.match(r"the reader \w+ needs .* in ", run.lacking(plan))
+    archives(tmp_path, KIM[name]["protocol"])
+    assert run.lacking(plan) == ""
 
 
 @pytest.mark.parametrize("protocol", ["cifar40", "imagenet200"])

@@ -30,6 +30,7 @@ POINTS = POINTS.assign(
 FIGURES = {
     "rules": lambda: plots.rules_by_set(TABLE),
     "rules_with_ends": lambda: plots.rules_by_set(ENDED),
+    "rules_with_seeds": lambda: plots.rules_by_set(ENDED, pd.concat([TABLE, TABLE])),
     "figure_8": lambda: plots.accuracy_and_near(POINTS, correlation="rho 0.10 over 3 networks"),
 }
 
@@ -75,6 +76,19 @@ def test_every_rule_stands_in_its_row_with_its_value_and_the_best_one_above():
         part = TABLE[TABLE["unknown"] == name].set_index("rule")["auroc"]
         assert found == part.to_dict()
         assert (line.get_markerfacecolor() != "white") == near
+
+
+def test_single_seeds_are_dots_in_the_row_of_their_mean_where_there_are_several():
+    singles = TABLE.loc[[1, 1, 2], ["rule", "unknown", "auroc"]].assign(auroc=[0.0, 0.25, 0.5])
+    figure = plots.rules_by_set(TABLE, singles)
+    (dots,) = [line for line in figure.axes[0].lines if line.get_markersize() < 3]
+    assert dots.get_xdata().tolist() == [0.0, 0.25]  # one seed of its own is the marker itself
+    mean = lines(figure)["digits (far)"]
+    (at,) = [y for x, y in mean.get_xydata() if x == TABLE.loc[1, "auroc"]]
+    assert dots.get_ydata().tolist() == [at, at]
+    assert dots.get_color() == mean.get_markeredgecolor()
+    assert "single seeds" in figure.get_supxlabel()
+    assert svg(plots.rules_by_set(TABLE, singles[2:])) == svg(plots.rules_by_set(TABLE))
 
 
 def test_sets_and_networks_differ_in_colour_and_in_marker():

@@ -103,6 +103,8 @@ def test_a_density_has_area_one_and_counts_its_samples(scores):
         assert (part["density"] * width).sum() == pytest.approx(1)
         same = (scores[["benchmark", "method", "kind"]] == list(key)).all(axis=1)
         assert (part["samples"] == same.sum()).all()
+        exact = scores.loc[same, "max_softmax"].mean()  # the middles of bins would be off
+        assert part["mean"].tolist() == pytest.approx([exact] * 7)
 
 
 def test_a_cell_is_the_mean_of_the_runs_and_a_row_adds_up_to_one(means):

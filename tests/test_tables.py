@@ -108,6 +108,7 @@ def test_runs_are_found_by_their_metadata_and_the_missing_are_named(project, sco
     assert runs["run"].tolist() == ["mini_b"]
     assert runs["seed"].tolist() == [4]
     assert runs.attrs["missing"] == ["mini_a", "mini_c"]
+    assert tables.gaps(runs) == "missing: mini_a, mini_c"
 
 
 def test_a_half_written_run_stops_the_collection_with_its_name(project, scores):
@@ -140,6 +141,8 @@ def test_a_variant_counts_as_no_seed_of_the_original_and_is_named(project, score
     runs = tables.collect("12_train", "mini")
     assert runs["run"].tolist() == sorted(repeats)
     assert runs.attrs == {"missing": [], "variants": sorted(["mine", "mini_ab", *variants])}
+    named = ", ".join(runs.attrs["variants"])
+    assert tables.gaps(runs) == f"missing: none; variants left out: {named}"
 
 
 def test_experiments_that_no_table_can_tell_apart_are_refused_by_name(project, scores):

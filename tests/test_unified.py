@@ -2,6 +2,7 @@
 
 import ast
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -125,6 +126,62 @@ def test_other_methods_and_protocols_are_no_part_of_the_paper(runs):
     frame = runs.frame()
     more = [frame.assign(recipe="ARPL"), frame.assign(protocol="p2")]
     assert unified.in_paper(pd.concat([frame, *more])).equals(frame)
+
+
+def pool(runs, many, protocol="imagenet200"):
+    """A run of that many test samples, half of them known, and some negative ones."""
+    parts = [("known", "ilsvrc", "", 0)] * (many // 2) + [("negative", "ilsvrc", "", -1)] * 3
+    parts += [("unknown", "ilsvrc", "near", -2)] * (many - many // 2)
+    frame = pd.DataFrame(parts, columns=["role", "source", "group", "label"])
+    frame = frame.assign(sample=frame.index.astype(str), pred=0, **{"class": "c"})
+    runs(protocol=protocol)
+    row = runs.frame().iloc[-1]
+    scores = frame.assign(max_softmax_log_odds=0.0)[[*tables.COLUMNS, "max_softmax_log_odds"]]
+    tables.write(Path(row["path"]), scores, {"parameters": {}})
+
+
+COMPARED = pd.DataFrame(
+    {
+        "benchmark": ["imagenet", "imagenet", "cifar"],
+        "task": [UNKNOWN, NEAR, UNKNOWN],
+        "difference": [0.1, 0.2, 0.3],
+        "within": ["no", "no", "no"],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "alike"), [([44_792], True), ([44_792, 43_292], False), ([44_792, 44_800], False)]
+)
+def test_unified_aurcs_have_a_difference_only_where_every_pool_is_as_large_as_table_2(
+    runs, sizes, alike
+):
+    for size in sizes:
+        pool(runs, size)
+    found = unified.pools(runs.frame())
+    row = {"benchmark": "imagenet", "fewest": min(sizes), "most": max(sizes), "paper": 44_792}
+    assert found.to_dict("records") == [row | {"alike": alike}]
+    beside = unified.beside(COMPARED, found)
+    assert beside["difference"].notna().tolist() == [alike, True, False]
+    assert beside["within"].tolist() == ["no" if alike else "", "no", ""]
+    capitals = COMPARED.assign(benchmark=["ImageNet", "ImageNet", "CIFAR"]).drop(columns="task")
+    assert unified.beside(capitals, found)["difference"].notna().tolist() == [alike, alike, False]
+
+
+def test_the_sizes_of_pools_are_said_beside_those_of_table_2(runs):
+    pool(runs, 44_792)
+    runs(protocol="mini_kim_digits")
+    said = unified.pool_sizes(unified.pools(runs.frame())).splitlines()
+    assert said == [
+        "cifar: 130 samples in the pool, 33640 in Table 2, so unified AURCs have no difference",
+        "imagenet: 44792 samples in the pool, 44792 in Table 2, as many",
+    ]
+
+
+@pytest.mark.parametrize("name", ["32_kim_tasks", "33_kim_unified"])
+def test_a_notebook_that_subtracts_unified_aurcs_asks_for_the_size_of_the_pool(name):
+    text = (repro.root() / "notebooks" / f"{name}.ipynb").read_text()
+    assert text.count("unified.beside(") == text.count("unified.pool_sizes(pools)") == 1
 
 
 def test_benchmarks_are_those_of_the_protocols():

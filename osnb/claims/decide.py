@@ -174,7 +174,7 @@ def _finished(notebook: str, size: str, **settings) -> Basis:
     """What the finished runs of a training notebook say, and what would make those missing."""
     command = f"osnb run params/{notebook}/{{}}.yaml"
     try:
-        runs = tables.collect(notebook, size)
+        runs = tables.collect(notebook, size, *APART.get(notebook, ()))
     except FileNotFoundError:
         return Basis(None, command.format(f"{size}_*"))
     missing = [command.format(name) for name in runs.attrs["missing"]]
@@ -185,6 +185,10 @@ def _finished(notebook: str, size: str, **settings) -> Basis:
 PRINTED = Catalogue(
     palechor2023=palechor2023.printed, vaze2022=vaze2022.printed, kim2021=kim2021.printed
 )
+APART = {  # what tells runs apart in claims
+    "12_palechor_train": ("protocol", "loss", "seed"),
+    "31_kim_train": ("protocol", "split", "seed", "recipe"),
+}
 FINISHED = {
     "12_palechor_train": _palechor_runs,
     "21_vaze_train": _vaze_runs,

@@ -11,7 +11,7 @@ class Missing(LookupError):
 
 
 class Same(Missing):
-    """Two numbers that come from the same network, so that there is nothing to compare."""
+    """Numbers that no missing run would decide: of one network, or of seeds that differ in sign."""
 
 
 @dataclass(frozen=True)

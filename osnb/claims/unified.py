@@ -25,6 +25,7 @@ METHODS = ("baseline", "crl", "edl", "mcdropout", "ensemble", "augmix", "oe")  #
 PRINTED_AS = {"lsun_fix": "lsun-fix", "textures": "dtd", "food101": "food-32"}
 PRINTED_AS |= {"caltech256": "caltech-45", "places365_large": "places-82"}
 ALL, WITHOUT = "all", "all but gaussian noise"  # pools of unknown detection
+IN_TABLE_2 = {"cifar": "CIFAR", "imagenet": "ImageNet"}
 
 
 def in_paper(runs: pd.DataFrame) -> pd.DataFrame:
@@ -65,6 +66,57 @@ def kim_evidence(
     none = np.full(1 + resamples, np.nan)
     stacked = {name: np.array([each.get(name, none) for each in values]) for name in MEASURES}
     return Evidence(pd.DataFrame(keys, columns=KEYS), stacked)
+
+
+def pools(runs: pd.DataFrame) -> pd.DataFrame:
+    """How many samples are pooled for unknown detection, beside Table 2 of Kim et al. 2021.
+
+    Args:
+        runs: from `tables.collect`; those that are not `in_paper` are left out.
+
+    Returns:
+        One row per benchmark that was run: benchmark, fewest and most (test samples, known and
+        unknown, of its runs), paper (all test images of Table 2), and alike (whether every run has
+        that many).
+    """
+    test = tables.published("kim2021", "table2").groupby("benchmark")["test"].sum()
+    rows = []
+    for benchmark, part in in_paper(runs).groupby(runs["protocol"].map(BENCHMARKS)):
+        roles = [tables.read(path)["role"] for path in part["path"]]
+        sizes = [int(each.isin(["known", "unknown"]).sum()) for each in roles]
+        row = {"benchmark": benchmark, "fewest": min(sizes), "most": max(sizes)}
+        row["paper"] = int(test[IN_TABLE_2[benchmark]])
+        rows.append(row | {"alike": row["fewest"] == row["most"] == row["paper"]})
+    return pd.DataFrame(rows, columns=["benchmark", "fewest", "most", "paper", "alike"])
+
+
+def beside(compared: pd.DataFrame, pools: pd.DataFrame) -> pd.DataFrame:
+    """A comparison without the differences of unified AURCs whose pools are not the paper's.
+
+    Errors are counted by images, so two pools of other sizes have other AURCs for one and the same
+    ranking.
+
+    Args:
+        compared: from `tables.compare`, with a column benchmark (in any case); its column task says
+            which rows are of unknown detection, and without one all are.
+        pools: from `pools`.
+    """
+    alike = set(pools.loc[pools["alike"], "benchmark"])
+    other = ~compared["benchmark"].str.lower().isin(alike)
+    other &= compared["task"] == UNKNOWN if "task" in compared else True
+    gone = {"difference": compared["difference"].mask(other)}
+    return compared.assign(**gone, within=compared["within"].mask(other, ""))
+
+
+def pool_sizes(pools: pd.DataFrame) -> str:
+    """A line for each benchmark that says whether unified AURCs can be subtracted."""
+    of = {False: "so unified AURCs have no difference", True: "as many"}
+    rows = pools.to_dict("records")
+    sizes = [" to ".join(f"{n}" for n in dict.fromkeys((x["fewest"], x["most"]))) for x in rows]
+    return "\n".join(
+        f"{x['benchmark']}: {size} samples in the pool, {x['paper']} in Table 2, {of[x['alike']]}"
+        for x, size in zip(rows, sizes, strict=True)
+    )
 
 
 def _rows(run: Mapping[str, Any], scores: pd.DataFrame, draws: tuple) -> Iterator[tuple]:

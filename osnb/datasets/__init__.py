@@ -2,6 +2,7 @@
 
 from osnb.datasets.epochs import Batches, batches
 from osnb.datasets.images import BrokenImage, Images, joined, like, resident
+from osnb.datasets.ood import counted, some
 from osnb.datasets.readers import READERS
 from osnb.datasets.small import digit_classes
 
@@ -11,8 +12,10 @@ __all__ = [
     "BrokenImage",
     "Images",
     "batches",
+    "counted",
     "digit_classes",
     "joined",
     "like",
     "resident",
+    "some",
 ]

@@ -100,6 +100,45 @@ def _noise(name: str, size: int, count: int, seed: int, draw: Callable) -> Image
     return kept(pd.DataFrame({"sample": samples, "wnid": name, "split": "test"}), load, shape)
 
 
+def counted(also: str) -> dict[str, int]:
+    """Names of readers, and how many of the test images of each are asked for; 0 for all.
+
+    Args:
+        also: "svhn:4000 textures" asks for 4000 images of svhn and for all textures.
+
+    Raises:
+        ValueError: a count is no whole number of at least 1, or a reader is named twice.
+    """
+    found = {}
+    for entry in also.split():
+        name, colon, count = entry.partition(":")
+        if name in found or (colon and not (count.isdecimal() and int(count))):
+            raise ValueError(
+                f"need each reader once, as NAME or NAME:COUNT with a count of at least 1; "
+                f"got {entry!r} in {also!r}"
+            )
+        found[name] = int(count or 0)
+    return found
+
+
+def some(rows: pd.DataFrame, count: int, *, name: str) -> pd.DataFrame:
+    """So many of the rows, in their order: drawn once for a name and a count, in every run alike.
+
+    Args:
+        rows: of test images.
+        count: how many; 0 for all.
+        name: of their reader. The draw follows from it and from no seed of the run.
+
+    Raises:
+        ValueError: there are fewer rows.
+    """
+    if count > len(rows):
+        raise ValueError(f"need {count} test images of {name}; got {len(rows)}: ask for fewer")
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    kept = np.sort(rng.choice(len(rows), count, replace=False)) if count else slice(None)
+    return rows.iloc[kept]
+
+
 def textures(root: Path, *, resize: int = 32, crop: int = 32, cache: str = "") -> Images:
     """Describable Textures (DTD), all images of all splits; `wnid` is the texture.
 

@@ -89,10 +89,9 @@ def _two_methods(cells: pd.DataFrame, side: str) -> str:
 
 
 def _densities(ours: pd.DataFrame) -> tuple[str, str, str]:
-    middle = (ours["left"] + ours["right"]) / 2
-    mass = ours["density"] * (ours["right"] - ours["left"])
-    each = (mass * middle).groupby([ours["method"], ours["kind"]]).sum()
-    each = each / mass.groupby([ours["method"], ours["kind"]]).sum()
+    group = ours.drop_duplicates(["benchmark", "method", "kind"])
+    group = group.assign(sum=group["mean"] * group["samples"]).groupby(["method", "kind"])
+    each = group["sum"].sum() / group["samples"].sum()
     kinds = ("right", "wrong", "near", "far")
     own = "; ".join(
         " / ".join("-" if (x := each.get((method, k))) is None else f"{x:.2f}" for k in kinds)

@@ -22,7 +22,7 @@ ENDS = ("low", "high")
 
 
 @laid_out
-def rules_by_set(table: pd.DataFrame) -> Figure:
+def rules_by_set(table: pd.DataFrame, singles: pd.DataFrame | None = None) -> Figure:
     """AUROC of every rule on every set of unknown images: a row a rule, a marker a set.
 
     Near sets have filled markers, far ones hollow. The best rule in the mean over all sets
@@ -31,6 +31,9 @@ def rules_by_set(table: pd.DataFrame) -> Figure:
     Args:
         table: one row per rule and set, columns rule, unknown (the set), near (bool) and auroc in
             [0, 1], with optional low and high of an interval. Sets stand in the order of the rows.
+        singles: what the numbers are means of, such as single seeds: columns rule, unknown and
+            auroc, several rows per rule and set. They are small dots in the set's colour; a rule
+            and set with a single row has none, and no table is as one without rows.
 
     Raises:
         ValueError: a column is missing, or there are more sets than looks.
@@ -40,19 +43,26 @@ def rules_by_set(table: pd.DataFrame) -> Figure:
     sets = list(dict.fromkeys(table["unknown"]))
     if len(sets) > len(LOOKS):
         raise ValueError(f"need at most {len(LOOKS)} sets; got {len(sets)}: {', '.join(sets)}")
+    singles = table[:0] if singles is None else singles
+    several = singles[singles.duplicated(["rule", "unknown"], keep=False)]
     rules = table.groupby("rule")["auroc"].mean().sort_values(ascending=False).index
     figure, axes = panels(1, 1, width=8, height=1.6 + 0.36 * len(rules))
     ax = axes[0, 0]
     ax.axvline(CHANCE, color="0.6", linewidth=0.9)
     for number, (name, look) in enumerate(zip(sets, LOOKS, strict=False)):
-        part = table[table["unknown"] == name]
-        row = part["rule"].map({rule: at for at, rule in enumerate(rules)})
         offset = (number - (len(sets) - 1) / 2) * 0.7 / len(sets)
-        _markers(ax, part, (row + offset).to_numpy(), look)
+        rows = {rule: at + offset for at, rule in enumerate(rules)}
+        part, dots = (each[each["unknown"] == name] for each in (table, several))
+        _markers(ax, part, part["rule"].map(rows).to_numpy(), look)
+        if len(dots):
+            dot = {"marker": "o", "markersize": 2.2, "color": look[0], "zorder": 3}
+            ax.plot(dots["auroc"], dots["rule"].map(rows), linestyle="none", **dot)
     ax.set_yticks(range(len(rules)), rules)
     ax.set(ylim=(len(rules) - 0.4, -0.6), xlim=(-0.03, 1.03), ylabel="rule")
     ax.set_xlabel("AUROC, known against one set of unknown images (grey line: chance)")
     label_outside(figure, [ax])
+    if len(several):
+        note(figure, "dots: single seeds, where the marker is a mean of several")
     return figure
 
 

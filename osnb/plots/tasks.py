@@ -20,7 +20,7 @@ KINDS = {  # colour, line and marker; Okabe and Ito's colours
     "far": ("#222222", (0, (1.5, 1.2)), "^"),
     "noise": ("#cc79a7", (0, (3, 1, 1, 1, 1, 1)), "D"),
 }
-DENSITY = ("benchmark", "method", "kind", "left", "right", "density", "samples")
+DENSITY = ("benchmark", "method", "kind", "left", "right", "density", "samples", "mean")
 SOFTMAX = ["method", "kind", "class", "known", "softmax", "runs"]
 
 
@@ -70,7 +70,7 @@ def density_points(scores: pd.DataFrame, *, bins: int) -> pd.DataFrame:
 
     Returns:
         benchmark, method, kind, left, right (of a bin), density (per unit of softmax, area 1),
-        and samples (of the kind, not of the bin).
+        samples and mean (both of the kind, not of the bin; the mean is of the softmax itself).
 
     Raises:
         ValueError: a column is missing, or a softmax is not finite.
@@ -82,7 +82,8 @@ def density_points(scores: pd.DataFrame, *, bins: int) -> pd.DataFrame:
     edges, rows = np.linspace(0, 1, bins + 1), []
     for key, part in scores.groupby(columns[:3], sort=False)["max_softmax"]:
         density, _ = np.histogram(part, edges, density=True)
-        bars = {"left": edges[:-1], "right": edges[1:], "density": density, "samples": len(part)}
+        bars = {"left": edges[:-1], "right": edges[1:], "density": density}
+        bars |= {"samples": len(part), "mean": part.mean()}
         rows.append(pd.DataFrame(dict(zip(columns[:3], key, strict=True)) | bars))
     return pd.concat(rows or [pd.DataFrame(columns=DENSITY)], ignore_index=True)
 
