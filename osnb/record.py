@@ -18,6 +18,8 @@ PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "p
 KEPT = 20  # attempts that run.json remembers
 PACKAGES += ("papermill", "distributed")
 CODE = ("osnb", "notebooks", "params")
+STATES = ("queued", "running", "done", "failed", "interrupted")
+NEEDED = {"notebook": str, "run": str, "state": str, "parameters": dict}  # of every run.json
 BRIEF = ("state", "started", "finished", "seconds", "host", "pid", "commit")  # of old attempts
 
 
@@ -29,16 +31,41 @@ def write(directory: Path, content: Mapping[str, Any]) -> None:
 def read(directory: Path) -> dict[str, Any] | None:
     """The run's run.json, none if it has none; without its process, `running` is `interrupted`.
 
-    So is `queued`. A run of another host is taken at its word, unless its lock is free.
+    One that was queued and never began is what it was before, or `interrupted` if it was nothing.
+    A run of another host is taken at its word, unless its lock is free. A run whose run.json is
+    not whole has failed, with an error called `BrokenRecord`.
     """
     try:
         with open(f"{directory}/run.json", encoding="utf8") as file:
             found = json.load(file)
-    except (OSError, ValueError):
+    except OSError:
         return None
+    except (ValueError, RecursionError):
+        found = None
+    if not _is_whole(found):
+        return _broken(Path(directory))
     if found["state"] in ("running", "queued") and not _has_owner(directory, found):
-        found["state"] = "interrupted"
+        return found.get("before") or found | {"state": "interrupted"}
     return found
+
+
+def _is_whole(found: Any) -> bool:
+    """Whether a run.json says what every reader of it needs."""
+    needed = NEEDED
+    if isinstance(found, dict) and found.get("state") in ("running", "queued"):
+        needed = NEEDED | {"host": str, "pid": int, "before": dict}
+        found = {"before": {}} | found
+    kinds = isinstance(found, dict) and all(
+        isinstance(found.get(key), kind) for key, kind in needed.items()
+    )
+    return kinds and found["state"] in STATES
+
+
+def _broken(directory: Path) -> dict[str, Any]:
+    why = f"{directory / 'run.json'} is no whole record of a run; the next run replaces it"
+    found = {"notebook": directory.parent.name, "run": directory.name, "parameters": {}}
+    error = {"name": "BrokenRecord", "value": why, "cell": None}
+    return found | {"host": "unknown", "state": "failed", "error": error}
 
 
 def everything() -> list[dict[str, Any]]:
@@ -130,24 +157,32 @@ def attempts(directory: Path) -> list[dict[str, Any]]:
 def queue(directory: Path, content: Mapping[str, Any]) -> None:
     """Say that this process is going to make the run in `directory`, unless another one is at it.
 
-    Not synced to the disk, which takes most of a batch's planning: after a power cut nothing is
-    queued anyway.
+    What the run was before is kept: it is that again if this process ends before it begins.
+
+    A run that was nothing yet is not synced to the disk, which takes most of a batch's planning:
+    after a power cut it is nothing again.
     """
     from filelock import Timeout
 
-    found = {**content, **owner(), "state": "queued", "attempts": attempts(directory)}
+    found = {**content, **owner(), "state": "queued"}
     with suppress(Timeout), lock(directory):
+        before = read(directory)
+        if before and before["state"] == "queued":
+            before = before.get("before")
+        found["attempts"] = attempts(directory)
+        if before:
+            write(directory, found | {"before": before})
+            return
         directory.mkdir(parents=True, exist_ok=True)
         aside = directory / ".queued.json"
         aside.write_text(json.dumps(found))
         aside.replace(directory / "run.json")
 
 
-def seconds(directory: Path) -> float | None:
-    """Seconds that the run took when it was last made; none if it never was."""
-    found = read(directory) or {}
-    tries = [*found.get("attempts", []), found]
-    return next((x["seconds"] for x in tries[::-1] if x.get("state") == "done"), None)
+def seconds(found: Mapping[str, Any] | None) -> float | None:
+    """Seconds that a run took when it was last made, after its run.json; none if it never was."""
+    tries = [*found.get("attempts", []), found] if found else []
+    return next((x.get("seconds") for x in tries[::-1] if x.get("state") == "done"), None)
 
 
 # Where, when and with what a run is made.

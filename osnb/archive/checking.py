@@ -13,22 +13,20 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from osnb import repro
+from osnb.archive.keys import line as is_line
+from osnb.archive.keys import wrong
 from osnb.archive.names import MANIFEST, METADATA, parts
+from osnb.verify import code
 
 TEXT, TABLE = 64 << 20, 1 << 30  # bytes that one member may have
 NO_OUTPUTS = {"run.json", "executed.ipynb"}
-FREE, RATIO = 1 << 20, 200  # of a member larger than FREE: its bytes by those in the archive
-KEYS = {
-    **dict.fromkeys(("notebook", "run", "state", "code", "started", "finished", "host"), str),
-    **dict.fromkeys(("parameters", "inputs", "outputs", "packages"), dict),
-    "python": str,
-    "seconds": (int, float),
-}
+FREE, RATIO = TEXT, 200  # of a member larger than FREE: its bytes by those in the archive
+EPOCHS = 1_000_000  # rows that a history may have
 
 
 @contextmanager
@@ -68,6 +66,13 @@ def check(archive: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
     for key, files in runs.items():
         _check_run(key, files, {name: said[f"runs/{key}/{name}"] for name in files})
     return {key: said[f"runs/{key}/run.json"] for key in runs}
+
+
+def made_so(run: dict[str, Any]) -> bool:
+    """Whether the notebook here computes what it computed when the run was made."""
+    with suppress(ValueError):  # of a file that cannot be read, which computes nothing
+        return code(run["notebook"], run["parameters"]) == run["code"]
+    return False
 
 
 def read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
@@ -133,6 +138,7 @@ def _manifest(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]) -> 
         found = re.fullmatch(r"([0-9a-f]{64})  (.+)", line)
         if not found or found[2] in sums:
             raise ValueError(f"{MANIFEST} has a line that is no checksum of a member: {line!r}")
+        parts(found[2])
         sums[found[2]] = found[1]
     unlisted = sorted(sums.keys() ^ (members.keys() - {MANIFEST}))
     if unlisted:
@@ -162,15 +168,27 @@ def _schema(name: str, content: bytes) -> dict[str, Any]:
     from osnb.tables import COLUMNS, KEY
 
     try:
-        schema = pq.read_schema(pa.BufferReader(content))
-        if name.endswith("/history.parquet"):
+        file = pq.ParquetFile(pa.BufferReader(content))
+        schema = file.schema_arrow
+        if name.endswith("/outputs.parquet") and {"sample", "role", "label"} <= {*schema.names}:
+            return {}
+        if name.endswith("/history.parquet") and _is_history(schema, file.metadata.num_rows):
             return {}
         stamp = json.loads(schema.metadata[KEY])
         if stamp and isinstance(stamp, dict) and {*COLUMNS} <= {*schema.names}:
             return stamp
     except (OSError, ValueError, KeyError, TypeError, RecursionError):  # Arrow's are among them
         pass
-    raise ValueError(f"{name} is no table of scores or of history")
+    raise ValueError(f"{name} is no table of scores, outputs or history")
+
+
+def _is_history(schema, rows: int) -> bool:
+    """Whether a table has numbers only, under names that can be shown."""
+    from pyarrow import types
+
+    kinds = (types.is_integer, types.is_floating, types.is_null)
+    numbers = all(any(is_kind(field.type) for is_kind in kinds) for field in schema)
+    return numbers and all(map(is_line, schema.names)) and 0 < rows <= EPOCHS
 
 
 def _check_run(key: str, files: dict[str, str], said: dict[str, dict]) -> None:
@@ -178,10 +196,9 @@ def _check_run(key: str, files: dict[str, str], said: dict[str, dict]) -> None:
     run, name = said.get("run.json"), f"runs/{key}/run.json"
     if run is None or "executed.ipynb" not in files:
         raise ValueError(f"{key} lacks run.json or executed.ipynb")
-    wrong = [word for word, kind in KEYS.items() if not isinstance(run.get(word), kind)]
-    wrong = wrong or [word for word in ("run", "size", "seed") if word not in run["parameters"]]
-    if wrong:
-        raise ValueError(f"{name} lacks {', '.join(wrong)}, or has it of another type")
+    if bad := wrong(run):
+        said = ", ".join(key if is_line(key) else repr(key) for key in bad)
+        raise ValueError(f"{name} lacks what a run has, or says what no run says: {said}")
     if (run["state"], run["notebook"], run["run"]) != ("done", *key.split("/")):
         raise ValueError(f"{name} is of {run['notebook']}/{run['run']}, {run['state']}; not done")
     if run["outputs"] != {file: files[file] for file in files if file not in NO_OUTPUTS}:
@@ -189,6 +206,9 @@ def _check_run(key: str, files: dict[str, str], said: dict[str, dict]) -> None:
     for file in files.keys() - NO_OUTPUTS:
         if said[file] and _stamp(said[file]) != _stamp(run):
             raise ValueError(f"runs/{key}/{file} bears the stamp of another run than {name}")
+        listed = said[file].get("files", {})
+        if not isinstance(listed, dict) or any(files.get(x) != sha for x, sha in listed.items()):
+            raise ValueError(f"runs/{key}/{file} gives other checksums than its files have")
 
 
 def _stamp(found: dict[str, Any]) -> dict[str, Any]:

@@ -2,9 +2,12 @@
 
 import re
 
+from osnb.repro import PLAIN
+
 METADATA, MANIFEST, LOCK = "ro-crate-metadata.json", "manifest-sha256.txt", "requirements.lock"
-PLAIN = r"[A-Za-z0-9_][A-Za-z0-9_.+=-]*"  # no separator, drive, dot in front or control character
-RESULT = r"history\.parquet|scores\w*\.parquet|(?!(?:begun|run)\.json)[\w-]+\.(?:svg|csv|tex|json)"
+RESULT = (
+    r"(?:history|outputs|scores\w*)\.parquet|(?!(?:begun|run)\.json)[\w-]+\.(?:svg|csv|tex|json)"
+)
 IN_RUN = re.compile(
     rf"runs/({PLAIN})/({PLAIN})/(run\.json|executed\.ipynb|{RESULT})", flags=re.ASCII
 )

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from osnb import record, repro
-from osnb.archive.checking import check
+from osnb.archive.checking import check, made_so
 from osnb.archive.crate import described
 from osnb.archive.names import LOCK, MANIFEST, METADATA, parts
 from osnb.publish import results
-from osnb.verify import code, params_file
+from osnb.verify import params_file
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
 
@@ -111,6 +111,6 @@ def _notes(runs: dict[str, dict[str, Any]]) -> list[str]:
         away = [name for name, sha in run["inputs"].items() if sha not in scores]
         if away:
             notes.append(f"{key} was made from runs that are not in it: {', '.join(away)}")
-        if run["code"] != code(run["notebook"], run["parameters"]):
+        if not made_so(run):
             notes.append(f"{key} was made with other code than the notebook that goes with it")
     return notes

@@ -7,10 +7,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from osnb import record, repro
-from osnb.archive.checking import check, opened, read
+from osnb.archive.checking import check, made_so, opened, read
 from osnb.archive.names import parts
 from osnb.publish import publish, results
-from osnb.verify import code
 
 
 def unpack(file: Path, *, force: bool = False) -> dict[str, str]:
@@ -44,12 +43,7 @@ def unpack(file: Path, *, force: bool = False) -> dict[str, str]:
             publish(_folder(key), repro.out() / "figures" / key)
     words = {"same": "here already, the same", "other": "imported, replacing another"}
     return {
-        key: words.get(here[key], "imported")
-        + (
-            ""
-            if code(run["notebook"], run["parameters"]) == run["code"]
-            else "; made with other code"
-        )
+        key: words.get(here[key], "imported") + ("" if made_so(run) else "; made with other code")
         for key, run in runs.items()
     }
 

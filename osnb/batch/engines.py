@@ -1,4 +1,4 @@
-"""dask.distributed's workers: here, of a scheduler that somebody started, or jobs of Slurm.
+"""dask.distributed's workers: here, or of a scheduler that somebody started.
 
 The scheduler hands a run to a worker, and to another one if that is lost. On the wire a run is a
 few strings: workers read code and data from their own disk and write to a folder that all see.
@@ -8,6 +8,7 @@ import ipaddress
 import logging
 import os
 import signal
+import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -118,7 +119,7 @@ def _ending(ours: bool):
     """A plugin by which a worker that ends, or is cut off, interrupts the run it is making.
 
     Without it the run would go on, holding its lock, while another worker waits to take it over.
-    Our own workers do not heed a terminal's Ctrl-C, which reaches them too: we tell them.
+    Our own workers do not heed a terminal's Ctrl-C or end, which reach them too: we tell them.
     """
     from distributed import WorkerPlugin
 
@@ -127,7 +128,8 @@ def _ending(ours: bool):
 
         def setup(self, worker):  # noqa: ARG002, as dask calls it
             if ours:
-                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                for sign in (signal.SIGINT, signal.SIGHUP):
+                    signal.signal(sign, signal.SIG_IGN)
 
         def teardown(self, worker):  # noqa: ARG002
             interrupt()
@@ -193,7 +195,8 @@ def connected(address: str, tls: Path | None = None) -> Iterator[Spread]:
         tls: folder with ca.pem, cert.pem and key.pem; none for dask's own configuration.
 
     Raises:
-        Refused: the address is another machine's and not encrypted, or a file is missing.
+        Refused: the address is another machine's and not encrypted, or a file of certificates is
+            missing or none.
         OSError: nobody answers there.
     """
     from distributed import Client
@@ -205,7 +208,14 @@ def connected(address: str, tls: Path | None = None) -> Iterator[Spread]:
         raise Refused(
             f"{address} is another machine: its scheduler must be started with TLS, tls://"
         )
-    with Client(address, security=security(tls), timeout=20) as client:
+    held = security(tls)
+    if parts.scheme == "tls" and not (held.tls_ca_file and held.tls_client_cert):
+        raise Refused(f"{address} needs --tls FOLDER with {', '.join(TLS)}")
+    try:
+        client = Client(address, security=held, timeout=20)
+    except ssl.SSLError as error:
+        raise Refused(f"{tls} holds no certificates: {error.reason or error}") from None
+    with client:
         yield over(client)
 
 
@@ -232,44 +242,3 @@ def _loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-@contextmanager
-def slurm(file: Path, tls: Path) -> Iterator[Spread]:
-    """Workers that are jobs of Slurm, each with one run at a time.
-
-    Args:
-        file: yaml, the options of dask_jobqueue.SLURMCluster and `jobs`, how many to ask for.
-        tls: folder with ca.pem, cert.pem and key.pem, which the jobs must see too.
-
-    Raises:
-        Refused: the file is no such mapping.
-        ImportError: dask-jobqueue is not installed.
-    """
-    from distributed import Client
-
-    options = _options(file)
-    jobs = options.pop("jobs")
-    with slurm_cluster(options, tls) as cluster, Client(cluster) as client:
-        cluster.scale(jobs=jobs)
-        yield over(client)
-
-
-def slurm_cluster(options: Mapping[str, Any], tls: Path):
-    """A SLURMCluster; a job books `job_cpu` cores, but its worker makes one run at a time."""
-    try:
-        from dask_jobqueue import SLURMCluster
-    except ImportError:
-        raise ImportError("Slurm needs dask-jobqueue: pip install 'osnb[slurm]'") from None
-    scheduler = NO_PAGE | options.get("scheduler_options", {})
-    fixed = {"cores": 1, "processes": 1, "protocol": "tls://", "scheduler_options": scheduler}
-    return SLURMCluster(**{**options, **fixed}, security=security(tls))
-
-
-def _options(file: Path) -> dict[str, Any]:
-    import yaml
-
-    options = yaml.safe_load(Path(file).read_text(encoding="utf8"))
-    if not isinstance(options, dict) or not isinstance(options.get("jobs"), int):
-        raise Refused(f"{file} needs 'jobs: NUMBER' and options of dask_jobqueue.SLURMCluster")
-    return options

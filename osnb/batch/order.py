@@ -3,12 +3,11 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from fnmatch import fnmatch
 from typing import Any
 
 from osnb import record
-from osnb.run import Plan, done, once
+from osnb.run import Plan, done, not_run, once
 
 WAIT = 0.5  # seconds before asking again for a run that another process is making
 End = Mapping[str, Any]
@@ -57,23 +56,13 @@ def carry_out(
         for plan in (plan for plan in plans if plan.collects == reads):
             culprits = [each for each in lost.values() if fnmatch(each.notebook, plan.reads)]
             if reads and culprits:
-                yield plan, _not_run(plan, culprits[0])
+                yield plan, not_run(plan, f"it reads {culprits[0]}, which failed")
             else:
                 ready.append(plan)
         for plan, end in spread(ready, force=force, limit=limit):
             if plan.trains and end["state"] not in ("done", "skipped"):
                 lost.setdefault(plan.notebook, plan)
             yield plan, end
-
-
-def _not_run(plan: Plan, culprit: Plan) -> End:
-    why = {"name": "NotRun", "value": f"it reads {culprit}, which failed", "cell": None}
-    end = {"notebook": plan.notebook, "run": plan.run, "parameters": plan.parameters}
-    end |= {**record.owner(), "attempts": record.attempts(plan.directory)}
-    end |= {"state": "failed", "error": why}
-    with suppress(OSError):  # a full disk
-        record.write(plan.directory, end)
-    return end
 
 
 def made(plan: Plan, **how) -> End | None:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from osnb.cli.lines import written
+
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 
 
@@ -36,25 +38,24 @@ def import_(
 
 
 def verify(
-    file: Annotated[Path | None, typer.Option("--json", help="File to write as well.")] = None,
+    file: Annotated[
+        Path | None, typer.Option("--json", help="File to write as well; - prints it alone.")
+    ] = None,
 ):
     """Say which figures, tables and scores no longer follow from code, params and inputs."""
-    import json
-
-    from osnb import repro
     from osnb.verify import VERDICTS
     from osnb.verify import verify as verified
 
     rows = verified()
     if file:
-        with repro.writing(file) as aside:
-            aside.write_text(json.dumps(rows, indent=1) + "\n")
-    for row in rows:
-        if row["verdict"] != "follows":
-            print(f"{row['verdict']:10} {row['artefact']}: {row['what']}")
+        written(file, rows)
     counts = Counter(row["verdict"] for row in rows)
-    said = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
-    print(f"{len(rows)} artefacts: {said or 'none'}")
+    if str(file) != "-":
+        for row in rows:
+            if row["verdict"] != "follows":
+                print(f"{row['verdict']:10} {row['artefact']}: {row['what']}")
+        said = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
+        print(f"{len(rows)} artefacts: {said or 'none'}")
     raise typer.Exit(0 if counts["follows"] == len(rows) else 1)
 
 

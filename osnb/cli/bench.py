@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
+from osnb.cli.lines import written
+
 
 class Listed(TyperGroup):
     """Commands that answer a wrong name with the right ones."""
@@ -18,7 +20,9 @@ class Listed(TyperGroup):
 
 
 app = typer.Typer(cls=Listed, no_args_is_help=True, help="Time this package beside others.")
-Json = Annotated[Path | None, typer.Option("--json", help="File to write as well.")]
+Json = Annotated[
+    Path | None, typer.Option("--json", help="File to write as well; - prints it alone.")
+]
 Rounds = Annotated[int, typer.Option(min=1, help="How often each is timed, in turns.")]
 
 
@@ -26,11 +30,10 @@ def _report(found: dict, show: Callable[[dict], list], file: Path | None) -> Non
     """Write a report, if a file is given, and print it."""
     from rich.console import Console
 
-    from osnb import repro
-
     if file:
-        repro.write_json(file, found)
-    Console(markup=False, highlight=False, soft_wrap=True).print(*show(found), sep="\n")
+        written(file, found)
+    if str(file) != "-":
+        Console(markup=False, highlight=False, soft_wrap=True).print(*show(found), sep="\n")
 
 
 @app.command("metrics")

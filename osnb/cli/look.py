@@ -1,5 +1,6 @@
 """Commands that look at runs: what is done, running, failed, and why."""
 
+import math
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from osnb.cli.lines import written
 
 ORDER = ("running", "failed", "interrupted", "queued", "done")
 WIDE = 160  # columns where there is no terminal to ask
+STRANGE = (AttributeError, KeyError, TypeError, ValueError)  # values of other types do that
 MANY = 60  # rows beyond which those that are done are only counted
 
 
@@ -26,7 +28,6 @@ def status(
     ] = None,
 ):
     """A table of the runs and how they go; in a terminal it follows them until they end."""
-    from rich.console import Console
     from rich.live import Live
 
     from osnb import record, repro
@@ -37,7 +38,7 @@ def status(
     if not runs:
         print(f"no run in {repro.out() / 'runs'} yet; make reproduce makes the miniature ones")
         return None
-    console = Console()
+    console = _console()
     if not console.is_terminal:
         console.width = WIDE
     if once or not console.is_terminal or not _going(runs):
@@ -49,6 +50,24 @@ def status(
             runs = record.everything()
             live.update(_table(runs, everything), refresh=True)
     return None
+
+
+def _console():
+    """A console that takes no word of a run for markup or for the name of a picture."""
+    from rich.console import Console
+
+    return Console(markup=False, emoji=False)
+
+
+def _plain(value: Any) -> Any:
+    """A value of a run.json with what a terminal would obey written out: \\x1b of an escape."""
+    if isinstance(value, Mapping):
+        return {_plain(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if not isinstance(value, str) or value.isprintable():
+        return value
+    return "".join(x if x.isprintable() or x in "\n\t" else repr(x)[1:-1] for x in value)
 
 
 def _going(runs: list[dict]) -> bool:
@@ -82,16 +101,25 @@ def _table(runs: list[dict], everything: bool):
     columns = ("notebook", "run", "state", "progress", "left", "last", "seconds", "finished")
     table = Table(*columns, box=None, title="\n".join([title, *_gpus()]), caption=rest)
     for run in shown:
-        table.add_row(*_row(run))
+        table.add_row(*(_plain(str(cell)) for cell in _row(run)))
     return table
 
 
 def _row(run: dict) -> tuple[str, ...]:
+    """The cells of a run; of one whose run.json somebody else has written, perhaps a few."""
+    try:
+        return _cells(run)
+    except STRANGE:
+        return run["notebook"], run["run"], run["state"], "", "", "run.json says strange things"
+
+
+def _cells(run: dict) -> tuple[str, ...]:
     going = _progress(run) if run["state"] == "running" else {}
     done = f"{100 * going['share']:.0f} %" if "share" in going else ""
     left = _duration(going["left"]) if "left" in going else ""
     measures = run.get("checklist", {}).get("measures at the end") or going.get("measures") or {}
-    last = ", ".join(f"{k} {measures[k]:.3f}" for k in ("loss", "best") if k in measures)
+    known = [key for key in ("loss", "best") if measures.get(key) is not None]
+    last = ", ".join(f"{key} {measures[key]:.3f}" for key in known)
     spent = f"{run['seconds']:.0f}" if "seconds" in run else ""
     end = run.get("finished", "")[:16].replace("T", " ")
     return run["notebook"], run["run"], run["state"], done, left, last, spent, end
@@ -146,19 +174,21 @@ def show(
     ] = None,
 ):
     """How a run went: parameters, history, figures, and why it failed."""
-    from rich.console import Console
-
     from osnb import record
 
     runs = record.everything()
     found = [x for x in runs if name in (x["run"], f"{x['notebook']}/{x['run']}")]
     if not found:
-        raise ValueError(f"no run is called {name!r}; {_nearest(name, runs)}")
+        raise ValueError(f"no run is called {name!r}; {_plain(_nearest(name, runs))}")
     if file:
         return written(file, {f"{x['notebook']}/{x['run']}": x for x in found})
     for each in found:
-        for part in _shown(each):
-            Console().print(part)
+        try:
+            parts = [*_shown(_plain(each))]
+        except STRANGE:
+            parts = [f"its run.json says strange things; osnb show {name} --json - prints it"]
+        for part in parts:
+            _console().print(part)
     return None
 
 
@@ -216,9 +246,9 @@ def _history(file: Path):
 
     rows = pq.read_table(file).to_pylist()
     step = max(1, len(rows) // 10)
-    table = Table(*rows[0], box=None)
+    table = Table(*_plain([*rows[0]]), box=None)
     for row in [*rows[:-1:step], rows[-1]]:
-        table.add_row(*(f"{value:.4g}" for value in row.values()))
+        table.add_row(*(f"{math.nan if value is None else value:.4g}" for value in row.values()))
     return table
 
 

@@ -1,10 +1,13 @@
 """Commands that run no notebook: claims, class lists, and what ships with the package."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from osnb.cli.lines import written
 
 PAPERS = {"palechor2023": "1", "vaze2022": "2", "kim2021": "3"}  # tens digit of their notebooks
 data = typer.Typer(no_args_is_help=True, help="Build the data that ships with the package.")
@@ -13,17 +16,19 @@ data = typer.Typer(no_args_is_help=True, help="Build the data that ships with th
 def claims(
     paper: Annotated[str, typer.Option(help=f"One of {', '.join(PAPERS)}; all if left out.")] = "",
     size: Annotated[str, typer.Option(help="printed, mini, tiny or paper; all if left out.")] = "",
-    file: Annotated[Path | None, typer.Option("--json", help="File to write as well.")] = None,
+    file: Annotated[
+        Path | None, typer.Option("--json", help="File to write as well; - prints it alone.")
+    ] = None,
 ):
     """Decide what the papers claim: on their printed numbers and on the finished runs."""
-    from osnb import claims, repro
+    from osnb import claims
 
     sizes = [size] if size else [*claims.SIZES]
     decided = claims.decide([paper] if paper else [*PAPERS], sizes)
     if file:
-        with repro.writing(file) as aside:
-            decided.to_json(aside, orient="records", indent=1)
-    print(*claims.report(decided), sep="\n")
+        written(file, json.loads(decided.to_json(orient="records")))  # which has no NaN
+    if str(file) != "-":
+        print(*claims.report(decided), sep="\n")
 
 
 def outputs():

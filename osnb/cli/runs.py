@@ -11,10 +11,9 @@ from typing import Annotated
 
 import typer
 
-from osnb.cli.lines import Lines, written
+from osnb.cli.lines import Lines, announced, written
 from osnb.cli.more import PAPERS
 
-SIZES = ("mini", "tiny", "paper")
 FAILED = 1
 STATES = ("done", "skipped", "failed", "interrupted")
 
@@ -62,24 +61,36 @@ def run(
     """Execute the notebook of each params file, after a strict check."""
     from osnb.run import plan
 
-    overrides = dict(_override(text) for text in p or [])
-    plans = []
+    overrides, named = _overrides(p or []), {}
     for file in _found(files):
         first = plan(file, overrides)
         more = range(first.parameters.get("seed", 0) + 1, first.parameters.get("seed", 0) + seeds)
-        plans += [first, *(plan(file, overrides | {"seed": seed}) for seed in more)]
+        for each in (first, *(plan(file, overrides | {"seed": seed}) for seed in more)):
+            same, other = named.setdefault(str(each), (each, file))
+            if same.parameters != each.parameters:
+                raise ValueError(f"{other} and {file} would both make {each}: rename one of them")
+    plans = [each for each, _ in named.values()]
     engine = _engine(workers, scheduler, tls, slurm)
     _start(plans, engine, force=force, dry_run=dry_run, limit=time_limit, report=report)
 
 
 def _found(texts: list[str]) -> list[Path]:
-    """The params files that files, folders and globs stand for, without repetition."""
+    """The params files that files, folders and globs stand for, without repetition.
+
+    A folder that is not called after a notebook stands for the folders in it.
+    """
     import glob
+
+    from osnb import repro
 
     found = []
     for text in texts:
-        if Path(text).is_dir():
-            files = sorted(Path(text).rglob("*.yaml"))
+        if not text.strip():
+            raise ValueError("need a params file, a folder of them or a glob; got an empty text")
+        if (folder := Path(text)).is_dir():
+            notebook = repro.root() / "notebooks" / f"{folder.absolute().name}.ipynb"
+            inner = [] if notebook.is_file() else sorted(folder.glob("*/*.yaml"))
+            files = inner or sorted(folder.glob("*.yaml"))
         elif glob.has_magic(text):
             files = [Path(name) for name in sorted(glob.glob(text)) if Path(name).is_file()]
         else:
@@ -90,21 +101,24 @@ def _found(texts: list[str]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _override(text: str) -> tuple[str, object]:
-    import yaml
+def _overrides(texts: list[str]) -> dict[str, object]:
+    """Values by name, of NAME=VALUE."""
+    from osnb.run import Typed
 
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ValueError(f"-p needs NAME=VALUE, such as seed=3; got {text!r}")
-    try:
-        return name.strip(), yaml.safe_load(value)
-    except yaml.YAMLError:
-        raise ValueError(f"-p {name} needs a value that yaml can read; got {value!r}") from None
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"-p needs NAME=VALUE, such as seed=3; got {text!r}")
+        if name.strip() in found:
+            raise ValueError(f"-p {name.strip()} is given twice")
+        found[name.strip()] = Typed(value)
+    return found
 
 
 def reproduce(
     paper: Annotated[str, typer.Option(help=f"One of {', '.join(PAPERS)}; all if left out.")] = "",
-    size: Annotated[str, typer.Option(help=f"Of the runs: one of {', '.join(SIZES)}.")] = "mini",
+    size: Annotated[str, typer.Option(help="Of the runs: mini, tiny or paper.")] = "mini",
     force: Force = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would run.")] = False,
     workers: Workers = 0,
@@ -116,7 +130,7 @@ def reproduce(
 ):
     """Run every params file of a size: first those that train, then those that read the results."""
     from osnb import repro
-    from osnb.run import CROSS, plan
+    from osnb.run import CROSS, SIZES, plan
 
     for value, valid in ((paper, ["", *PAPERS]), (size, SIZES)):
         if value not in valid:
@@ -171,64 +185,73 @@ def _start(plans: list, engine: Mapping, *, force, dry_run, limit, report) -> No
     """Make the runs, or only say what would be done; leaves with the exit code."""
     from osnb import batch
 
+    if engine["slurm"]:
+        batch.check_slurm(engine["slurm"], engine["tls"])
     spreads = any(engine.values())
     shared = [plan for plan in plans if plan.parameters.get("devices", 1) > 1]
     if spreads and shared:
         raise ValueError(f"{shared[0]} uses several devices by itself: run it without --workers")
-    plans = list({str(plan): plan for plan in batch.ordered(plans)}.values())
-    code = _announce(plans, force) if dry_run else _make(plans, engine, force, limit, report)
+    plans = batch.ordered(plans)
+    code = announced(plans, force) if dry_run else _make(plans, engine, force, limit, report)
     raise typer.Exit(code)
-
-
-def _announce(plans: list, force: bool) -> int:
-    """Print what would be done, with the seconds that it took before, if it ever was."""
-    from statistics import median
-
-    from osnb import record
-    from osnb.run import done
-
-    before = {str(plan): record.seconds(plan.directory) for plan in plans}
-    alike: dict[str, list] = {}
-    for plan in plans:
-        alike.setdefault(plan.notebook, []).append(before[str(plan)])
-    total, unknown = 0.0, 0
-    for plan in plans:
-        took = before[str(plan)]
-        known = [each for each in alike[plan.notebook] if each is not None]
-        todo = force or not done(plan)
-        guess = took if took is not None else median(known) if known else None
-        total += guess if todo and guess else 0
-        unknown += todo and guess is None
-        said = f"{took:.0f} s last time" if took is not None else guess and f"about {guess:.0f} s"
-        print(f"{plan!s:50} {'would run' if todo else 'up to date':10} {said or ''}".rstrip())
-    more = f", and {unknown} that were never made" if unknown else ""
-    print(f"{len(plans)} runs; what would run took {total:.0f} s before, one after another{more}")
-    return 0
 
 
 def _make(plans: list, engine: Mapping, force: bool, limit: float, report: Path | None) -> int:
     """Execute the plans, one line each; the exit code."""
-    from osnb import batch, repro
+    from osnb import batch, record, repro
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a run says interrupted
-    start, counts, ends = time.monotonic(), Counter(), []
+    _heed_signals()
+    if report and str(report) != "-":
+        _try_writing(report)
+    start, begun, counts, ends = time.monotonic(), record.now(), Counter(), {}
     spoken = sys.stderr if str(report) == "-" else sys.stdout  # json alone is what a program reads
     lines = Lines(len(plans), spoken)
     try:
         with _spread(engine, lines.told) as spread:
             batch.queue(plans, force=force)
             for plan, end in batch.carry_out(plans, spread=spread, force=force, limit=limit):
+                ends[str(plan)] = _brief(plan, end)
                 lines.ended(plan, end)
                 counts[end["state"]] += 1
-                ends.append(_brief(plan, end))
+    except BaseException:
+        for plan in plans:
+            if str(plan) not in ends and (end := _stopped(plan, begun)):
+                ends[str(plan)] = _brief(plan, end)
+                counts["interrupted"] += 1
+        raise
     finally:
         if report:
-            written(report, {"runs": ends, **{state: counts[state] for state in STATES}})
+            told = {"runs": [*ends.values()], **{state: counts[state] for state in STATES}}
+            written(report, told)
     shown = [state for state in STATES if counts[state] or state != "interrupted"]
     total = ", ".join(f"{counts[state]} {state}" for state in shown)
     spent = f"{time.monotonic() - start:.0f} s"
     print(f"{total} in {spent}; figures are in {repro.out() / 'figures'}", file=spoken)
     return FAILED if counts["failed"] or counts["interrupted"] else 0
+
+
+def _heed_signals() -> None:
+    """A closed terminal and SIGTERM are Ctrl-C, so that a run says interrupted."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
+
+
+def _try_writing(report: Path) -> None:
+    """Refuse a file that could not be written when the runs are made; it holds none as yet."""
+    try:
+        written(report, {"runs": [], **dict.fromkeys(STATES, 0)})
+    except OSError as error:
+        raise ValueError(f"--json {report} cannot be written: {error.strerror}") from None
+
+
+def _stopped(plan, begun: str) -> Mapping | None:
+    """How a run ended that was being made when the command was stopped, if it was."""
+    from osnb import record
+
+    found = record.read(plan.directory) or {}
+    ours = found.get("state") == "interrupted" and found.get("started", "") >= begun
+    return found if ours else None
 
 
 def _brief(plan, end: Mapping) -> dict:

@@ -5,7 +5,10 @@ def report():
     """Make report/index.html: all artefacts, the papers' numbers beside ours, the notebooks."""
     from osnb import report
 
-    print(report.build())
+    index = report.build()
+    print(index)
+    if said := report.remark(index):
+        print(said)
 
 
 COMMANDS = {"report": report}

@@ -1,5 +1,6 @@
 """The report: a static site of all artefacts, built by Sphinx, read without a network."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -9,9 +10,12 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from osnb import record, repro
+from osnb import publish, record, repro
+from osnb.report.facts import follows
 from osnb.report.source import prepare
+from osnb.verify import verify
 
+VERDICTS = "verify.json"  # in report/: what `verify` said of the artefacts when it was made
 INPUTS = "inputs.txt"  # in report/: the hash of what it was made from
 BUILDERS = ("sphinx", "myst-nb", "furo", "sphinx-mathjax-offline")
 
@@ -33,11 +37,19 @@ def build() -> Path:
     with FileLock(work / "lock"):
         inputs = fingerprint()
         if _built(target) != inputs:
-            if not prepare(work / "source"):
+            verdicts = verify()
+            if not prepare(work / "source", verdicts):
                 shutil.rmtree(work / "html", ignore_errors=True)
             _sphinx(work)
-            _replace(work / "html", target, inputs)
+            _replace(work / "html", target, inputs, verdicts)
     return target / "index.html"
+
+
+def remark(index: Path) -> str:
+    """What the report says of its artefacts that do not follow; nothing if all do."""
+    verdicts = json.loads(index.with_name(VERDICTS).read_text(encoding="utf8"))
+    wrong = any(row["verdict"] != "follows" for row in verdicts)
+    return f"{follows(verdicts)}; osnb verify says why" if wrong else ""
 
 
 def fingerprint() -> str:
@@ -50,10 +62,12 @@ def fingerprint() -> str:
         (out, ("figures/*/*/*",)),
     ]
     files = [file for run in runs for file in (run / "run.json", run / "executed.ipynb")]
+    results = [x for run in runs for kind in publish.RESULTS for x in sorted(run.glob(kind))]
+    times = [f"{x} {x.stat().st_size} {x.stat().st_mtime_ns}" for x in results]  # for `verify`
     files += [file for base, globs in places for each in globs for file in base.glob(each)]
     found = sorted({file for file in files if file.is_file()})
     versions = [f"{name} {metadata.version(name)}" for name in BUILDERS]
-    return repro.digest(*versions, *(part for file in found for part in (str(file), file)))
+    return repro.digest(*versions, *times, *(part for file in found for part in (str(file), file)))
 
 
 def _built(target: Path) -> str:
@@ -72,11 +86,12 @@ def _sphinx(work: Path) -> None:
         raise ChildProcessError(f"the report was not made, the one before stays; Sphinx:\n{said}")
 
 
-def _replace(html: Path, target: Path, inputs: str) -> None:
+def _replace(html: Path, target: Path, inputs: str, verdicts: list[dict[str, str]]) -> None:
     """Put a copy of `html` in the place of `target`, which is whole before and after."""
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".report-") as folder:
         aside = shutil.copytree(html, Path(folder) / "new", ignore=shutil.ignore_patterns(".*"))
         (aside / INPUTS).write_text(inputs)
+        (aside / VERDICTS).write_text(json.dumps(verdicts, indent=1) + "\n", encoding="utf8")
         if target.exists():
             target.rename(Path(folder) / "old")
         aside.rename(target)

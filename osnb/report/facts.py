@@ -2,11 +2,13 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
 
 from osnb import gallery, record, repro
+from osnb.verify import VERDICTS, shown
 
 KEPT = "Not executed here: these are the notebook and the outputs that are in git."
 SHORT = 7  # characters of a commit
@@ -35,7 +37,8 @@ def notebooks(done: list[dict]) -> list[dict]:
         pages = pages or [{"run": repro.declared(path)["run"], "source": path, "note": KEPT}]
         files = sorted((repro.root() / "params" / name).glob("*.yaml"))
         params = [{"run": file.stem, "file": file} for file in files]
-        known = {"name": name, "title": _title(path), "pages": pages, "params": params}
+        cells = json.loads(path.read_text(encoding="utf8"))["cells"]
+        known = {"name": name, "title": title(cells), "pages": pages, "params": params}
         known["elsewhere"] = sorted(_published(name) - {page["run"] for page in pages})
         found.append(known)
     return found
@@ -59,9 +62,19 @@ def _commit(found: dict) -> str:
     return f"commit {found['commit'][:SHORT]}" + (" with changes" if found.get("dirty") else "")
 
 
-def _title(path: Path) -> str:
-    first = "".join(json.loads(path.read_text(encoding="utf8"))["cells"][0]["source"])
-    return first.partition("\n")[0].lstrip("# ")
+def title(cells: list[dict]) -> str:
+    """The heading that a notebook begins with; nothing if it begins otherwise."""
+    first = "".join(cells[0]["source"]) if cells and cells[0]["cell_type"] == "markdown" else ""
+    found = re.match(r"# +(\S.*)", first)
+    return found[1] if found else ""
+
+
+def follows(verdicts: list[dict[str, str]]) -> str:
+    """How many artefacts follow from code, params and inputs, and how many do not, by verdict."""
+    counts = Counter(row["verdict"] for row in verdicts)
+    wrong = ", ".join(f"{counts[x]} {x}" for x in VERDICTS if x != "follows" and counts[x])
+    said = f"{counts['follows']} of {len(verdicts)} figures, tables and scores tables follow"
+    return f"{said}, {wrong} do not" if wrong else said
 
 
 def span(done: list[dict]) -> list[str]:
@@ -71,13 +84,21 @@ def span(done: list[dict]) -> list[str]:
     return [f"{x['finished'][:10]}, {x['notebook']}/{x['run']}, {_commit(x)}" for x in ends]
 
 
-def papers(decided: pd.DataFrame) -> list[dict]:
+def papers(decided: pd.DataFrame, verdicts: list[dict[str, str]]) -> list[dict]:
     """Each paper with its artefacts, how many of them are done, and its claims' answers."""
     found = gallery.artefacts(repro.root(), repro.out())
+    wrong = {x["artefact"]: x["verdict"] for x in verdicts if x["verdict"] != "follows"}
+    found["wrong"] = [_verdict(row, wrong) if row.run else "" for row in found.itertuples()]
     return [
         _paper(paper, title, found[found["paper"] == paper], decided[decided["paper"] == paper])
         for paper, title in gallery.PAPERS.items()
     ]
+
+
+def _verdict(row: tuple, wrong: dict[str, str]) -> str:
+    """Why a part of an artefact does not follow; nothing if it does."""
+    stem = shown(row.folder / row.file)
+    return next((wrong[x] for x in (stem, f"{stem}.csv", f"{stem}.svg") if x in wrong), "")
 
 
 def _paper(paper: str, title: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:
@@ -87,6 +108,7 @@ def _paper(paper: str, title: str, rows: pd.DataFrame, decided: pd.DataFrame) ->
     count = {kind: f"{sum(not x['waits'] for x in of)} of {len(of)}" for kind, of in kinds.items()}
     known = {"key": paper, "title": title, "reading": gallery.READING.get(paper, "")}
     known |= {"done": done, "total": len(each), "count": count}
+    known["wrong"] = sum(bool(x["wrong"]) for x in done)
     return known | {"open": [x for x in each if x["waits"]], "answers": _answers(decided)}
 
 
@@ -102,6 +124,7 @@ def _artefact(name: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:
         "kind": first["kind"],
         "title": first["title"],
         "waits": list(dict.fromkeys(rows.loc[rows["run"] == "", "notebook"])),
+        "wrong": list(dict.fromkeys(filter(None, rows["wrong"]))),
         "parts": [[each for each in made if each["part"] == part] for part in parts],
         "answers": _answers(about),
     }

@@ -15,15 +15,19 @@ HERE = Path(__file__).parent
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2/*")  # of its 24 MB what pages need
 
 
-def prepare(folder: Path) -> bool:
+def prepare(folder: Path, verdicts: list[dict[str, str]]) -> bool:
     """Bring the folder up to date; what stays the same keeps its time, what is gone goes.
 
     Sphinx then reads again only what changed.
 
+    Args:
+        folder: of the sources.
+        verdicts: from `verify`.
+
     Returns:
         Whether it holds the same names as before, so that each page's list of pages stays.
     """
-    wanted = dict(_files())
+    wanted = dict(_files(verdicts))
     before = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     for name in before - wanted.keys():
         (folder / name).unlink()
@@ -35,11 +39,11 @@ def prepare(folder: Path) -> bool:
     return before == wanted.keys()
 
 
-def _files() -> Iterator[tuple[str, bytes]]:
+def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     """Each file of the source folder: its name there and its content."""
     done = facts.runs()
     decided = claims.decide([*gallery.PAPERS], [*claims.SIZES])
-    papers, notebooks = facts.papers(decided), facts.notebooks(done)
+    papers, notebooks = facts.papers(decided, verdicts), facts.notebooks(done)
     yield "conf.py", (HERE / "conf.py").read_bytes()
     yield "_static/report.css", (HERE / "report.css").read_bytes()
     yield from _mathjax()
@@ -54,6 +58,7 @@ def _files() -> Iterator[tuple[str, bytes]]:
         yield f"{notebook['name']}/index.md", render("notebook", notebook=notebook)
     yield "claims.md", render("claims", papers=facts.claimed(decided))
     counts = {"runs": len(done), "span": facts.span(done), "sizes": facts.sizes(decided)}
+    counts["follows"] = facts.follows(verdicts)
     yield "index.md", render("index", papers=papers, notebooks=notebooks, **counts)
 
 
@@ -70,10 +75,19 @@ def _notebook(notebook: dict) -> Iterator[tuple[str, bytes]]:
         has = page["run"] in {each["run"] for each in notebook["params"]}
         anchor = f"#params-{notebook['name']}-{page['run']}" if has else ""
         content = json.loads(page["source"].read_text(encoding="utf8"))
+        content["cells"] = _titled(content["cells"], notebook["name"])
         text = _shown(content, f"{page['note']} [Params](index.md{anchor}).")
         yield f"{notebook['name']}/{page['run']}.ipynb", text.encode()
     for each in notebook["params"]:
         yield f"{notebook['name']}/params/{each['run']}.yaml", each["file"].read_bytes()
+
+
+def _titled(cells: list[dict], name: str) -> list[dict]:
+    """The cells, behind a title where none of them begins with one: a page needs it."""
+    if facts.title(cells):
+        return cells
+    said = {"cell_type": "markdown", "metadata": {}, "source": f"# {name}", "id": "osnb-title"}
+    return [said, *cells]
 
 
 def _shown(content: dict, note: str) -> str:
@@ -85,9 +99,10 @@ def _shown(content: dict, note: str) -> str:
         cell["metadata"]["mystnb"] = {"image": {"alt": f"Output of {last}"}}
     content["metadata"].pop("widgets", None)
     said = {"cell_type": "markdown", "metadata": {}, "source": f":::{{note}}\n{note}\n:::"}
-    if content["nbformat_minor"] > 4:
-        said["id"] = "osnb-note"
-    content["cells"].insert(1, said)
+    content["cells"].insert(1, said | {"id": "osnb-note"})
+    if content["nbformat_minor"] < 5:  # cells had no ids then
+        for cell in content["cells"]:
+            cell.pop("id", None)
     return json.dumps(content, indent=1)
 
 

@@ -2,12 +2,14 @@
 
 import ast
 import json
+import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 LOCAL = {"run", "data", "workers", "cache", "resident"}  # they change no number: names, places
-
+PLAIN = r"[A-Za-z0-9_][A-Za-z0-9_.+=-]*"  # a name that is one everywhere: files, archives, shells
 
 REGIONS = {"SOLUTION": "...", "HIDDEN TESTS": None}  # what stands in a region's place
 
@@ -23,14 +25,31 @@ def code_cells(notebook: Path, *, parameters: bool = True) -> list[str]:
         parameters: whether the cell tagged `parameters` is wanted too.
 
     Raises:
-        ValueError: a solution or a hidden test is not closed.
+        ValueError: a solution or a hidden test is not closed, or a cell is no Python.
     """
     skipped = {"injected-parameters", "course"} | (set() if parameters else {"parameters"})
-    return [
-        cleared("".join(cell["source"]), name=Path(notebook).name)
-        for cell in _cells(notebook)
-        if cell["cell_type"] == "code" and not skipped & set(cell["metadata"].get("tags", []))
-    ]
+    code = [cell for cell in _cells(notebook) if cell["cell_type"] == "code"]
+    texts = []
+    for number, cell in enumerate(code, start=1):
+        if not skipped & set(cell["metadata"].get("tags", [])):
+            text = cleared("".join(cell["source"]), name=Path(notebook).name)
+            _parsed(text, notebook, number)
+            texts.append(text)
+    return texts
+
+
+def _parsed(text: str, notebook: Path, number: int) -> ast.Module:
+    """The tree of a cell's code."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "text", None) or ""
+        magic = line.lstrip().startswith(("%", "!"))
+        reason = "magics and shell commands hide what it uses" if magic else error.args[0]
+        raise ValueError(
+            f"{Path(notebook).name}: code cell {number} is no plain Python ({reason}): "
+            f"{line.strip() or text[:60]!r}"
+        ) from None
 
 
 def cleared(text: str, *, name: str) -> str:
@@ -68,9 +87,10 @@ def declared(notebook: Path) -> dict[str, Any]:
     Raises:
         ValueError: there is no such cell, or more than one, or a default is no literal.
     """
+    code = [cell for cell in _cells(notebook) if cell["cell_type"] == "code"]
     cells = [
-        "".join(cell["source"])
-        for cell in _cells(notebook)
+        ("".join(cell["source"]), number)
+        for number, cell in enumerate(code, start=1)
         if "parameters" in cell["metadata"].get("tags", [])
     ]
     if len(cells) != 1:
@@ -78,7 +98,8 @@ def declared(notebook: Path) -> dict[str, Any]:
             f"{Path(notebook).name} needs one cell tagged 'parameters'; it has {len(cells)}"
         )
     values = {}
-    for statement in ast.parse(cells[0]).body:
+    ((text, number),) = cells
+    for statement in _parsed(text, notebook, number).body:
         match statement:
             case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
                 values[name] = _literal(notebook, name, value)
@@ -111,19 +132,43 @@ def params(file: Path) -> dict[str, Any]:
 def variant(name: str, base: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
     """`name` and what tells `parameters` from those of `base`: NAME-seed3-split2."""
     changed = [key for key in parameters if key not in LOCAL and parameters[key] != base[key]]
-    return "-".join([name, *(f"{key}{parameters[key]}".replace("/", "_") for key in changed)])
+    return "".join([name, *(difference(key, parameters[key]) for key in changed)])
+
+
+def difference(key: str, value: Any) -> str:
+    """What a run's name says of a parameter that differs: -seed3, -tails2+5 of the text "2 5".
+
+    In a text a blank becomes +, and what is neither letter, digit, dot nor _ its bytes: =2F is /.
+    So the name is plain, and other values give other names.
+    """
+    text = str(value)
+    if isinstance(value, int | float):
+        return f"-{key}{text}"
+    return f"-{key}" + re.sub(r"[^A-Za-z0-9_.]", lambda found: _bytes(found[0]), text)
+
+
+def _bytes(character: str) -> str:
+    return "+" if character == " " else "".join(f"={byte:02X}" for byte in character.encode())
 
 
 def checked(notebook: str, name: str, value: Any, default: Any) -> Any:
-    """`value` if it has the type of the parameter's default; a whole number serves as float."""
+    """`value` if it has the type of the parameter's default; a whole number serves as float.
+
+    Raises:
+        ValueError: it has another type, or is infinite or no number.
+    """
     if isinstance(default, float) and type(value) is int:
         return float(value)
     if type(value) is not type(default):
         hint = ""
         if isinstance(value, str) and isinstance(default, float):
             hint = " (yaml reads 1e-3 as text; write 1.0e-3)"
+        if isinstance(default, str) and value is not None:
+            hint = f" (a text needs quotes in yaml where it looks like {type(value).__name__}; -r in papermill)"
         raise ValueError(
             f"parameter '{name}' of {notebook} is {type(default).__name__}, such as {default!r}; "
             f"got {value!r}{hint}"
         )
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"parameter '{name}' of {notebook} needs a finite number; got {value!r}")
     return value

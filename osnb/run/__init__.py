@@ -3,8 +3,23 @@
 `runs/<notebook>/<run>/run.json` says how it went and is the only source of status.
 """
 
-from osnb.run.execution import done, execute, inputs, once
+from osnb.run.choices import lacking
+from osnb.run.execution import done, execute, inputs, not_run, once
 from osnb.run.kernels import interrupt
-from osnb.run.plans import CROSS, Plan, Refused, plan
+from osnb.run.plans import CROSS, SIZES, Plan, Refused, Typed, plan
 
-__all__ = ["CROSS", "Plan", "Refused", "done", "execute", "inputs", "interrupt", "once", "plan"]
+__all__ = [
+    "CROSS",
+    "SIZES",
+    "Plan",
+    "Refused",
+    "Typed",
+    "done",
+    "execute",
+    "inputs",
+    "interrupt",
+    "lacking",
+    "not_run",
+    "once",
+    "plan",
+]

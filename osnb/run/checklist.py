@@ -4,6 +4,7 @@ After Pineau et al. 2021, "Improving Reproducibility in Machine Learning Researc
 its questions about data, code and results. What only a person knows is not asked here.
 """
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +26,7 @@ def checklist(plan: Plan, content: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "code": f"notebooks/{plan.notebook}.ipynb at commit {content['commit']}",
         "command": f"papermill notebooks/{plan.notebook}.ipynb OUT.ipynb"
-        + "".join(f" -p {name} {value}" for name, value in plan.given.items() if value != ""),
+        + "".join(map(_option, plan.given.items())),
         "dependencies": repro.file_hash(lock) if lock.is_file() else None,
         "hyperparameters": {k: v for k, v in plan.parameters.items() if k not in repro.LOCAL},
         "random seed": plan.parameters.get("seed"),
@@ -36,6 +37,12 @@ def checklist(plan: Plan, content: Mapping[str, Any]) -> dict[str, Any]:
         "infrastructure": {key: content[key] for key in ("processor", "cpus", "memory", "gpus")}
         | {"peak": used},
     }
+
+
+def _option(item: tuple[str, Any]) -> str:
+    """papermill's, of a name and a value: -r keeps a text that looks like a number."""
+    name, value = item
+    return f" {'-r' if isinstance(value, str) else '-p'} {name} {shlex.quote(str(value))}"
 
 
 def _examples(plan: Plan) -> dict[str, int] | None:

@@ -6,7 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from osnb import record, repro
 from osnb.publish import publish, results
 from osnb.run import kernels
 from osnb.run.checklist import checklist, epochs
+from osnb.run.choices import lacking
 from osnb.run.kernels import Kernel
 from osnb.run.plans import Plan
 
@@ -71,7 +72,7 @@ def once(
     """Make a run that is not done, unless another process is at it.
 
     A run whose kernel died, killed perhaps for memory, goes on from its checkpoint, `AGAIN`
-    times. Figures that somebody took away are put back.
+    times. Figures that somebody took away are put back. Without its data no kernel is started.
 
     Args:
         plan: what to make.
@@ -91,6 +92,8 @@ def once(
             if not force and done(plan):
                 publish(plan.directory, plan.figures)
                 return {"state": "skipped"}
+            if why := lacking(plan):
+                return not_run(plan, why)
             for _ in range(1 + AGAIN):
                 end = make(plan, limit=limit)
                 if end.get("error", {}).get("name") != "DeadKernelError":
@@ -98,6 +101,16 @@ def once(
             return end
     except Timeout:
         return None
+
+
+def not_run(plan: Plan, why: str) -> dict[str, Any]:
+    """Say in run.json that a run has failed before it began; gives its content."""
+    end = {"notebook": plan.notebook, "run": plan.run, "parameters": plan.parameters}
+    end |= {**record.owner(), "attempts": record.attempts(plan.directory)}
+    end |= {"state": "failed", "error": {"name": "NotRun", "value": why, "cell": None}}
+    with suppress(OSError):  # a full disk
+        record.write(plan.directory, end)
+    return end
 
 
 def execute(plan: Plan, *, limit: float = 0, through: Callable | None = None) -> dict[str, Any]:

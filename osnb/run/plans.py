@@ -3,7 +3,9 @@
 import ast
 import difflib
 import os
+import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,12 +14,19 @@ from typing import Any
 import yaml
 
 from osnb import repro
+from osnb.run.choices import checked_choices
 
+SIZES = ("mini", "tiny", "paper")
+LONGEST = 200  # of a run's name, in characters: file systems hold 255, and its lock and aside more
 CROSS = "4"  # first digit of notebooks that read the results of every paper
 
 
 class Refused(ValueError):
     """Input for which nothing is started; the message is a sentence for the person."""
+
+
+class Typed(str):
+    """What a person typed for a parameter: text where the default is text, else read as yaml."""
 
 
 @dataclass(frozen=True)
@@ -116,19 +125,22 @@ def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
 
     Args:
         file: `<any folder>/<notebook>/<run>.yaml`.
-        overrides: these join the run's name where they differ from the file.
+        overrides: these join the run's name where they differ from the file; `Typed` or values.
 
     Raises:
         Refused: the file is no mapping of the notebook's parameters to values of their types,
-            its `run` is not its own name, there is no such notebook, or the notebook has not
-            exactly one parameters cell, of literals.
+            its `run` is not its own name, there is no such notebook, the notebook has not
+            exactly one parameters cell, of literals, or has a cell that is no Python, or a value
+            names no size or no entry of the catalogue that the notebook looks it up in.
     """
     file = Path(file).absolute()
-    own, overrides = _read(file), dict(overrides or {})
-    notebook = _notebook(file)
+    own, notebook = _read(file), _notebook(file)
     try:
         defaults = _declared(notebook, _version(notebook))
+        overrides = {k: _typed(k, v, defaults.get(k)) for k, v in (overrides or {}).items()}
         values = _checked(own | overrides, defaults, file)
+        _collects(notebook, _version(notebook))  # every cell is Python
+        checked_choices(notebook, defaults | values)
     except (ValueError, SyntaxError) as error:
         raise Refused(str(error)) from None
     if values.get("run") != file.stem:
@@ -138,6 +150,11 @@ def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
     ours = repro.root() / "params" / notebook.stem / file.name
     base = defaults | (_read(ours) if ours != file and ours.is_file() else own)
     values["run"] = repro.variant(file.stem, base, defaults | values)
+    if len(values["run"]) > LONGEST or not re.fullmatch(repro.PLAIN, values["run"]):
+        raise Refused(
+            f"{file} would make the run {values['run']!r}; a name needs at most {LONGEST} letters, "
+            "digits, _ . + = -, the first a letter, a digit or _"
+        )
     return Plan(notebook.stem, values["run"], defaults | values, values)
 
 
@@ -157,7 +174,18 @@ def _checked(values: Mapping, defaults: Mapping, file: Path) -> dict[str, Any]:
     for key in values:
         if key not in defaults:
             raise Refused(f"unknown parameter '{key}' for {file}{_near(str(key), defaults)}")
+    if "size" in defaults and (size := values.get("size", defaults["size"])) not in SIZES:
+        raise Refused(f"size {size!r} of {file} is not one of: {', '.join(SIZES)}")
     return {k: repro.checked(file.parent.name, k, v, defaults[k]) for k, v in values.items()}
+
+
+def _typed(name: str, value: Any, default: Any) -> Any:
+    """The value of an override."""
+    if not isinstance(value, Typed) or isinstance(default, str):
+        return str(value) if isinstance(value, Typed) else value
+    with suppress(yaml.YAMLError, RecursionError):
+        return yaml.load(str(value), _Loader)
+    raise Refused(f"-p {name} needs a value that yaml can read; got {str(value)[:60]!r}")
 
 
 def _near(name: str, valid: Iterable[str]) -> str:
@@ -172,10 +200,12 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
     def construct_mapping(self, node, deep=False):
         seen = set()
         for key, _ in node.value:
-            if key.value in seen:
-                problem = f"'{key.value}' is given twice"
-                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-            seen.add(key.value if isinstance(key.value, str) else id(key))
+            wrong = None if isinstance(key.value, str) else "a name must be one word"
+            if wrong is None and key.value in seen:
+                wrong = f"'{key.value}' is given twice"
+            if wrong:
+                raise yaml.constructor.ConstructorError(None, None, wrong, key.start_mark)
+            seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
@@ -191,6 +221,8 @@ def _read(file: Path) -> dict[str, Any]:
 def _parsed(file: Path, _of) -> dict[str, Any]:
     try:
         content = yaml.load(file.read_text(encoding="utf8"), _Loader)
+    except RecursionError:
+        raise Refused(f"{file} is nested too deeply; it needs lines of 'name: value'") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark else ""
