@@ -49,21 +49,19 @@ def everything(images):
 # How many images of a far set.
 
 
-def test_a_far_set_may_carry_a_count_and_has_all_its_images_without():
-    wanted = {"svhn": 4000, "textures": 0, "gaussian_noise": 10_000}
-    assert datasets.counted("svhn:4000 textures gaussian_noise:10000") == wanted
-    assert datasets.counted("") == {}
+def test_far_sets_may_be_counted_and_the_others_have_all_their_images():
+    readers = "svhn textures gaussian_noise"
+    wanted = {"svhn": 4000, "gaussian_noise": 10_000}
+    assert datasets.counted("svhn:4000 gaussian_noise:10000", of=readers) == wanted
+    assert datasets.counted("", of=readers) == {}
 
 
-@pytest.mark.parametrize("entry", ["svhn:", "svhn:0", "svhn:-3", "svhn:4e3", "svhn:1.5"])
-def test_a_count_that_is_no_whole_number_of_at_least_1_is_refused(entry):
-    with pytest.raises(ValueError, match=f"NAME:COUNT with a count of at least 1; got '{entry}'"):
-        datasets.counted(f"textures {entry}")
-
-
-def test_a_far_set_that_is_named_twice_is_refused():
-    with pytest.raises(ValueError, match="each reader once"):
-        datasets.counted("svhn svhn:10")
+@pytest.mark.parametrize(
+    "word", ["svhn", "svhn:", "svhn:0", "svhn:-3", "svhn:4e3", "svhn:1.5", "lsun:9", "textures:2"]
+)
+def test_a_count_of_no_reader_or_that_is_none_is_refused(word):
+    with pytest.raises(ValueError, match=f"once for each of svhn, textures; got '{word}'"):
+        datasets.counted(f"textures:7 {word}", of="svhn textures")
 
 
 def test_so_many_images_are_drawn_once_and_alike_in_every_run():
@@ -89,7 +87,7 @@ def test_fewer_images_than_asked_for_are_refused_with_both_numbers(tmp_path):
 
 @pytest.mark.parametrize("name", NOISE)
 def test_a_reader_of_noise_makes_as_many_as_are_counted(name):
-    (count,) = datasets.counted(f"{name}:450").values()
+    (count,) = datasets.counted(f"{name}:450", of=name).values()
     assert len(READERS.bind(name, root=None, cache="", count=count)().rows) == 450
 
 

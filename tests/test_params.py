@@ -161,8 +161,7 @@ def readers(tmp_path, monkeypatch):
             archives(root, protocol)
         drawn = {"train_per_class": 45, "test_per_class": 20}
         bind = datasets.READERS.bind
-        names = datasets.counted(names)
-        return {name: bind(name, root=root, cache="", **drawn)() for name in names}
+        return {name: bind(name, root=root, cache="", **drawn)() for name in names.split()}
 
     return read
 
@@ -172,7 +171,7 @@ def test_every_name_in_a_paper_file_of_kim_is_in_its_catalogue(name):
     parameters = KIM[name]
     for key, catalogue in CATALOGUES.items():
         assert parameters[key] in catalogue, key
-    far = datasets.counted(parameters["also"])
+    far = parameters["also"].split()
     assert {*parameters["dataset"].split(), *far} <= set(datasets.READERS)
     of = {"cifar40": "sgd", "imagenet200": "sgd_plain"}  # Nesterov's momentum on CIFAR only
     assert parameters["optimizer"] == of[parameters["protocol"]]
@@ -185,7 +184,7 @@ def test_far_sets_of_a_paper_file_of_kim_have_as_many_images_as_table_2(name):
     table = tables.published("kim2021", "table2").set_index("dataset")["test"]
     printed = {"lsun_fix": "LSUN-FIX", "svhn": "SVHN", "gaussian_noise": "Gaussian"}
     printed |= {"food101": "Food-32"}
-    counts = {key: n for key, n in datasets.counted(KIM[name]["also"]).items() if n}
+    counts = datasets.counted(KIM[name]["counts"], of=KIM[name]["also"])
     assert counts == {key: table[name] for key, name in printed.items() if key in counts}
     assert len(counts) == {"cifar40": 3, "imagenet200": 1}[KIM[name]["protocol"]]
 

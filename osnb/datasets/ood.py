@@ -100,24 +100,25 @@ def _noise(name: str, size: int, count: int, seed: int, draw: Callable) -> Image
     return kept(pd.DataFrame({"sample": samples, "wnid": name, "split": "test"}), load, shape)
 
 
-def counted(also: str) -> dict[str, int]:
-    """Names of readers, and how many of the test images of each are asked for; 0 for all.
+def counted(counts: str, *, of: str) -> dict[str, int]:
+    """How many test images are asked for, by reader; the others give all that they have.
 
     Args:
-        also: "svhn:4000 textures" asks for 4000 images of svhn and for all textures.
+        counts: "svhn:4000 gaussian_noise:10000", or nothing.
+        of: names of the readers, with blanks between.
 
     Raises:
-        ValueError: a count is no whole number of at least 1, or a reader is named twice.
+        ValueError: a word is no NAME:COUNT of one of the readers, or names it again.
     """
     found = {}
-    for entry in also.split():
-        name, colon, count = entry.partition(":")
-        if name in found or (colon and not (count.isdecimal() and int(count))):
+    for word in counts.split():
+        name, _, count = word.partition(":")
+        if name in found or name not in of.split() or not (count.isdecimal() and int(count)):
             raise ValueError(
-                f"need each reader once, as NAME or NAME:COUNT with a count of at least 1; "
-                f"got {entry!r} in {also!r}"
+                f"counts are NAME:COUNT with a count of at least 1, once for each of "
+                f"{', '.join(of.split()) or 'no reader'}; got {word!r} in {counts!r}"
             )
-        found[name] = int(count or 0)
+        found[name] = int(count)
     return found
 
 
