@@ -37,7 +37,8 @@ def finish(project, notebook, run="small", inputs=None, **parameters):
         stamp = begun.stamp() | {"inputs": {"rows": "0"}}
         for name in ("scores", "scores_best"):
             tables.write(begun.directory / f"{name}.parquet", scores(values["seed"]), stamp)
-        scores(0).to_parquet(begun.directory / "history.parquet")
+        history = pd.DataFrame({"epoch": [1, 2], "loss": [0.5, 0.25], "accuracy": [0.5, 0.75]})
+        history.to_parquet(begun.directory / "history.parquet")
         (begun.directory / "checkpoint.pt").write_bytes(b"not for an archive")
     (begun.directory / "executed.ipynb").write_text(json.dumps({"cells": []}))
     content = {"notebook": notebook, "run": begun.name, "state": "done", "code": begun.code}

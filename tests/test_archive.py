@@ -8,13 +8,14 @@ import zipfile
 from urllib.parse import unquote
 
 import pytest
-from finished import finish, paper
+from finished import finish, paper, scores
 from rocrate.rocrate import ROCrate
 from typer.testing import CliRunner
 
-from osnb import archive, record, repro, tables
+from osnb import archive, publish, record, repro, tables
 from osnb.archive.crate import PAPERS
-from osnb.run import done, plan
+from osnb.archive.keys import wrong
+from osnb.run import done, execute, plan
 
 
 @pytest.fixture
@@ -114,6 +115,41 @@ def test_what_a_reader_will_miss_is_said(packed, project, tmp_path):
     assert "13_fixture_results/small was made from runs that are not in it: small, small-s" in note
     project.add("collects", "13_fixture_results")
     assert "with other code" in archive.pack(["*"], tmp_path / "b.zip")[1]
+
+
+def test_a_run_that_printed_one_line_a_million_times_goes_out_and_comes_in(project, tmp_path):
+    folder = finish(project, "90_works")
+    said = {"output_type": "stream", "name": "stdout", "text": "one line, over and over\n" * 10**6}
+    cell = {"cell_type": "code", "metadata": {}, "source": "", "outputs": [said]}
+    (folder / "executed.ipynb").write_text(json.dumps({"cells": [cell]}))
+    archive.pack(["*"], tmp_path / "x.zip")
+    assert (tmp_path / "x.zip").stat().st_size < 200_000
+    empty(project)
+    assert {*archive.unpack(tmp_path / "x.zip").values()} == {"imported"}
+
+
+def test_a_run_with_outputs_beside_its_scores_goes_out_and_comes_in(project, tmp_path):
+    folder = finish(project, "12_fixture_train")
+    outputs = scores(0)[["sample", "role", "label"]].assign(x=0.5, epoch=1)
+    outputs.to_parquet(folder / "outputs.parquet")
+    record.write(folder, record.read(folder) | {"outputs": publish.results(folder)})
+    archive.pack(["*"], tmp_path / "x.zip")
+    empty(project)
+    assert {*archive.unpack(tmp_path / "x.zip").values()} == {"imported"}
+
+
+def test_every_key_that_a_run_writes_of_itself_is_known(project):
+    """The kernel stands aside; all else of run.json is there, and an attempt before it."""
+    project.add("works", "90_works")
+    small = plan(project.write("90_works", "run: small\n"))
+    error = {"name": "E", "value": "\x1b[31mred", "cell": 1, "tail": []}
+    done = {"state": "done", "unpublished": ["a.csv"], "used": {"memory": 1, "gpu": None}}
+    for end in ({"state": "failed", "error": error}, done):
+        found = execute(small, through=lambda *_, end=end: end)
+    assert len(found["attempts"]) == 1
+    assert wrong(found) == []
+    for key in found:
+        assert wrong(found | {key: [{"x": []}]}) == [key]
 
 
 # Second voices
@@ -236,6 +272,16 @@ def test_runs_of_other_code_are_imported_and_it_is_said(packed, project):
     assert found["13_fixture_results/small"] == "imported; made with other code"
     assert found["12_fixture_train/small"] == "imported"
     assert not done(plan(project.folder / "params" / "13_fixture_results" / "small.yaml"))
+
+
+def test_runs_of_a_notebook_that_cannot_be_read_go_out_and_come_in(packed, project, tmp_path):
+    source = project.folder / "notebooks" / "13_fixture_results.ipynb"
+    source.write_text(source.read_text().replace("print(", "print(("))
+    said = archive.pack(["*"], tmp_path / "x.zip")
+    assert said[1].startswith("13_fixture_results/small was made with other code")
+    empty(project)
+    found = archive.unpack(tmp_path / "x.zip")
+    assert found["13_fixture_results/small"] == "imported; made with other code"
 
 
 def test_an_imported_run_is_exported_again(packed, project, tmp_path):

@@ -134,14 +134,17 @@ def test_nothing_of_a_batch_listens_beyond_this_machine(four):
     assert heard == {"127.0.0.1"}
 
 
-def test_an_interrupt_of_workers_says_so_and_leaves_no_process(four):
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGHUP])
+def test_an_interrupt_of_workers_says_so_and_leaves_no_process(four, sign):
     fill(four, RUNS, rate=30.0)
     process = four.start("reproduce", "--workers", 2, "--json", "-", start_new_session=True)
     pids = kernel(four, 0)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
-    _, err = process.communicate(timeout=60)
+    os.killpg(process.pid, sign)  # as a terminal does: to every process of the group
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err.endswith("osnb: interrupted; the same command continues\n")
+    told = json.loads(out)
+    assert told["interrupted"] == len(told["runs"]) >= 1
     assert gone(pids)
     states = {x["run"]: x["state"] for x in project_runs(four)}
     assert states["r0"] == "interrupted"
@@ -415,9 +418,9 @@ def test_the_runs_of_a_host_that_is_cut_off_are_finished_elsewhere(four, dask, c
 def test_a_job_of_slurm_makes_one_run_at_a_time_over_tls(certificates):
     from osnb.repro import PACKAGE
 
-    options = batch.engines._options(PACKAGE.parent / "params" / "slurm.yaml")
+    options = batch.check_slurm(PACKAGE.parent / "params" / "slurm.yaml", certificates)
     assert options.pop("jobs") > 0
-    with batch.engines.slurm_cluster(options, certificates) as cluster:
+    with batch.jobs.slurm_cluster(options, certificates) as cluster:
         script = cluster.job_script()
         assert cluster.scheduler_address.startswith("tls://")
     for part in (
@@ -432,11 +435,65 @@ def test_a_job_of_slurm_makes_one_run_at_a_time_over_tls(certificates):
     assert "--nworkers" not in script
 
 
-def test_the_example_for_slurm_is_refused_without_a_number_of_jobs(tmp_path):
-    file = tmp_path / "slurm.yaml"
-    file.write_text("queue: gpu\n")
-    with pytest.raises(run.Refused, match="needs 'jobs: NUMBER'"), batch.slurm(file, tmp_path):
-        raise AssertionError("no cluster is made")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("queue: gpu\n", "needs 'jobs: NUMBER'"),
+        ("jobs: true\n", "needs 'jobs: NUMBER'"),
+        ("jobs: 0\n", "needs 'jobs: NUMBER'"),
+        ("- jobs\n", "needs 'jobs: NUMBER'"),
+        ("queue: [", "is no valid yaml"),
+        ("jobs: 8\nqeue: gpu\n", "has no use for 'qeue'; valid: account, "),
+        ("jobs: 8\nwalltime: 24h\n", "a walltime in quotes such as '24:00:00'; got '24h'"),
+        ("jobs: 8\nwalltime: 24:00:00\n", "a walltime in quotes such as '24:00:00'; got 86400"),
+    ],
+)
+def test_a_bad_file_for_slurm_is_refused_in_a_dry_run_too(four, certificates, text, reason):
+    file = four.folder / "slurm.yaml"
+    file.write_text(text)
+    process = four.start("reproduce", "--slurm", file, "--tls", certificates, "--dry-run")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    assert reason in err
+    assert err.count("\n") == 1
+
+
+REFUSES = "#!/bin/sh\necho 'sbatch: error: invalid account' >&2\nexit 1\n"
+TAKES_ONE = """#!/bin/sh
+mkdir {folder}/taken 2>/dev/null && echo Submitted batch job 7 && exit 0
+echo 'sbatch: error: too many jobs' >&2
+exit 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("sbatch", "reason"),
+    [
+        ("", "--slurm needs the command sbatch, which is not on this machine's PATH"),
+        (REFUSES, "sbatch takes no job: sbatch: error: invalid account"),
+        (TAKES_ONE, "sbatch takes no job: sbatch: error: too many jobs"),
+    ],
+)
+def test_without_slurm_or_a_job_the_command_ends_with_a_sentence(
+    four, certificates, sbatch, reason
+):
+    if not sbatch and shutil.which("sbatch"):
+        pytest.skip("this machine has Slurm")
+    for name, text in (
+        ("sbatch", sbatch),
+        ("scancel", '#!/bin/sh\necho "$@" >> {folder}/cancelled.txt\n'),
+    ):
+        if text:
+            (four.folder / name).write_text(text.format(folder=four.folder))
+            (four.folder / name).chmod(0o755)
+    file = four.folder / "slurm.yaml"
+    file.write_text("jobs: 2\nmemory: 1GB\n")
+    process = four.start("reproduce", "--slurm", file, "--tls", certificates)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (2, "", f"osnb: {reason}\n")
+    taken = (four.folder / "taken").exists()
+    assert taken == (sbatch == TAKES_ONE) == (four.folder / "cancelled.txt").exists()
+    assert not (four.folder / "runs").exists()
 
 
 def test_every_worker_sees_one_gpu_and_its_share_of_the_cores(tmp_path, monkeypatch):
@@ -482,6 +539,7 @@ def test_a_worker_with_other_code_or_another_folder_is_refused(project):
         (("--scheduler", "10.0.0.1:8786"), "is tls://HOST:PORT; got '10.0.0.1:8786'"),
         (("--scheduler", "tls://127.0.0.1:1", "--tls", "."), "it lacks ca.pem, cert.pem, key.pem"),
         (("--scheduler", "tls://127.0.0.1:1", "--workers", 2), "got --workers and --scheduler"),
+        (("--scheduler", "tls://127.0.0.1:1"), "needs --tls FOLDER with ca.pem, cert.pem, key.pem"),
         (("--tls", "."), "--tls goes with --scheduler or --slurm"),
         (("--slurm", "x.yaml"), "--slurm needs --tls FOLDER"),
         (("--slurm", "absent.yaml", "--tls", "."), "absent.yaml"),

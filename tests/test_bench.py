@@ -271,6 +271,12 @@ def test_the_report_is_printed_and_written_as_json(tmp_path, asked):
     assert "other[all]" in out
 
 
+def test_the_report_is_printed_as_json_alone(tmp_path, asked, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert json.loads(osnb("bench", "metrics", "--json", "-")[1]) == asked["report"]
+    assert not [*tmp_path.iterdir()]
+
+
 def test_three_sizes_and_five_rounds_are_usual(asked):
     assert osnb("bench", "metrics")[0] == 0
     assert (asked["rows"], asked["repeats"]) == ((10_000, 100_000, 1_000_000), 5)

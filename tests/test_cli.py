@@ -62,6 +62,10 @@ def test_help_names_every_command():
         ("run: small\n", ("-p", "rate=1e-3"), "write 1.0e-3"),
         ("run: small\n", ("-p", "seed"), "-p needs NAME=VALUE, such as seed=3; got 'seed'"),
         ("run: small\n", ("-p", "seed=[1"), "needs a value that yaml can read"),
+        ("run: small\n", ("-p", "seed=" + "[" * 3000), "needs a value that yaml can read"),
+        ("run: small\n", ("-p", "seed=1", "-p", "seed=2"), "-p seed is given twice"),
+        ("run: small\n", ("-p", "size=big"), "is not one of: mini, tiny, paper"),
+        ("run: small\n", ("",), "need a params file, a folder of them or a glob; got an empty"),
     ],
 )
 def test_bad_input_exits_with_2_and_one_sentence(works, executed, text, words, reason):
@@ -71,6 +75,28 @@ def test_bad_input_exits_with_2_and_one_sentence(works, executed, text, words, r
     assert reason in err
     assert err.startswith("osnb: ")
     assert err.count("\n") == 1
+    assert executed == []
+
+
+def test_two_files_of_one_name_and_other_values_are_refused_by_their_names(works, tmp_path):
+    files = [tmp_path / letter / "00_works" / "same.yaml" for letter in "AB"]
+    for seed, file in enumerate(files):
+        file.parent.mkdir(parents=True)
+        file.write_text(f"run: same\nseed: {seed}\n")
+    code, out, err = osnb("run", *(file.parent.parent for file in files))
+    assert (code, out) == (2, "")
+    same = f"{files[0]} and {files[1]} would both make 00_works/same: rename one of them"
+    assert err == f"osnb: {same}\n"
+    files[1].write_text("run: same\nseed: 0\n")
+    assert osnb("run", *files, "--dry-run")[1].splitlines()[-1].startswith("1 runs, 1 would run")
+
+
+def test_a_json_file_that_cannot_be_written_is_refused_before_the_first_run(works, executed):
+    for target in (works / "ends.json", works.parent):
+        code, out, err = osnb("run", works, "--json", target)
+        assert (code, out) == (2, "")
+        assert f"--json {target} cannot be written: " in err
+        assert err.count("\n") == 1
     assert executed == []
 
 
@@ -192,10 +218,10 @@ def test_a_failed_run_is_told_with_its_cell_and_its_notebook(project):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_stopped_command_says_interrupted_and_so_does_its_run(project, sign):
     project.add("waits", "90_waits")
-    process = project.start("run", project.write("90_waits", "run: small\n"))
+    process = project.start("run", project.write("90_waits", "run: small\n"), "--json", "ends.json")
     directory = project.folder / "runs" / "90_waits" / "small"
     while not (directory / "begun.txt").is_file():
         assert process.poll() is None
@@ -204,7 +230,29 @@ def test_a_stopped_command_says_interrupted_and_so_does_its_run(project, sign):
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert err.endswith("osnb: interrupted; the same command continues\n")
-    assert json.loads((directory / "run.json").read_text())["state"] == "interrupted"
+    found = json.loads((directory / "run.json").read_text())
+    assert found["state"] == "interrupted"
+    assert found["finished"]
+    told = json.loads((project.folder / "ends.json").read_text())
+    assert (told["interrupted"], told["done"]) == (1, 0)
+    assert [(x["run"], x["state"]) for x in told["runs"]] == [("small", "interrupted")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
+def test_what_a_stopped_command_never_began_stays_done(project, works, sign):
+    osnb("run", works)
+    before = record.read(run.plan(works).directory)
+    project.add("waits", "00_first")
+    process = project.start("run", project.write("00_first", "run: small\n"), works, "--force")
+    while not (project.folder / "runs" / "00_first" / "small" / "begun.txt").is_file():
+        assert process.poll() is None
+        time.sleep(0.05)
+    assert record.read(run.plan(works).directory)["state"] == "queued"
+    process.send_signal(sign)
+    process.communicate(timeout=30)
+    assert record.read(run.plan(works).directory) == before
+    assert run.done(run.plan(works))
 
 
 # Reproduce
@@ -421,6 +469,11 @@ def test_folders_and_globs_stand_for_their_files(works, project, executed):
         executed.clear()
         assert osnb("run", *words)[0] == 0
         assert sorted(executed) == ["00_works/other", "00_works/small"]
+    (folder.parent / "slurm.yaml").write_text("jobs: 1\n")
+    for parent in (folder.parent, f"{folder.parent}/"):
+        executed.clear()
+        assert osnb("run", parent)[0] == 0
+        assert sorted(executed) == ["00_works/other", "00_works/small"]
     code, _, err = osnb("run", folder / "absent*.yaml")
     assert (code, err) == (2, f"osnb: no params file (*.yaml) is in {folder}/absent*.yaml\n")
 
@@ -441,8 +494,39 @@ def test_a_plan_tells_what_it_took_before_and_guesses_the_rest(paper):
     lines = osnb("reproduce", "--dry-run")[1].splitlines()
     assert lines[0].split() == [TRAIN[0], "up", "to", "date", "90", "s", "last", "time"]
     assert lines[1].split() == [TRAIN[1], "would", "run", "about", "90", "s"]
-    assert lines[-1].startswith("5 runs; what would run took 90 s before, one after another")
-    assert lines[-1].endswith("and 3 that were never made")
+    sums = "about 90 s one after another, from earlier runs; 3 without an estimate"
+    assert lines[-1] == f"5 runs, 4 would run: {sums}"
+    (large,) = osnb("reproduce", "--dry-run", "--size", "tiny")[1].splitlines()[:1]
+    assert large.split() == ["10_fixture_train/tiny_a", "would", "run", "no", "estimate"]
+
+
+def test_a_guess_is_that_of_the_same_experiment_first_and_of_this_machine(paper):
+    file = paper.folder / "params" / "10_fixture_train" / "mini_a.yaml"
+    paper.write("10_fixture_train", "run: mini_b\nrate: 0.125\n", run="mini_b")
+    for name, took, more in (
+        ("mini_a", 90.0, {}),
+        ("mini_b", 10.0, {"rate": 0.125}),
+        ("mini_c", 1.0, {"rate": 0.25}),
+        ("mini_d", 9000.0, {"rate": 0.25}),
+    ):
+        parameters = run.plan(file).parameters | {"run": name} | more
+        content = {"notebook": "10_fixture_train", "run": name, "parameters": parameters}
+        content |= record.owner() | {"state": "done", "seconds": took}
+        content |= {"host": "elsewhere"} if name == "mini_d" else {}
+        record.write(paper.folder / "runs" / "10_fixture_train" / name, content)
+    assert "about 90 s" in osnb("run", file, "-p", "seed=4", "--dry-run")[1]
+    assert "about 10 s" in osnb("run", file, "-p", "word=red", "--dry-run")[1]  # median, that size
+
+
+def test_a_dry_run_counts_the_runs_that_lack_their_data(project, monkeypatch):
+    source = project.add("works", "00_data")
+    lines = 'word: str = \\"blue\\"', 'dataset: str = \\"ilsvrc\\"\\ndata: str = \\"\\"'
+    source.write_text(source.read_text().replace(*lines))
+    monkeypatch.setenv("OSNB_DATA", str(project.folder / "images"))
+    code, out, _ = osnb("run", project.write("00_data", "run: small\n"), "--seeds", 2, "--dry-run")
+    assert code == 0
+    needs = "the reader ilsvrc needs train or ILSVRC/Data/CLS-LOC/train in "
+    assert f"2 of them would fail without their data: {needs}" in out.splitlines()[-1]
 
 
 def test_outputs_are_kept_of_default_runs_that_are_done(works, project):

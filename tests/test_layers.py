@@ -39,7 +39,7 @@ ROOMS = {
     "exercise": (set(), {"numpy"}, set()),
     "gallery": ({"catalogue", "repro", "tables"}, {"pandas"}, set()),
     "report": (
-        {"claims", "gallery", "publish", "record", "repro"},
+        {"claims", "gallery", "publish", "record", "repro", "verify"},
         {"filelock", "jinja2", "pandas"},
         set(),
     ),

@@ -67,6 +67,7 @@ def begun(project):
         "run": "mini",
         "state": "done",
         "host": "here",
+        "parameters": {},
         "seconds": 3.2,
     }
     record.write(
@@ -123,10 +124,47 @@ def test_an_artefact_that_lacks_a_part_is_not_done(project):
     begun(project)
     for file in project.folder.glob("figures/13_*/*/table_2b.json"):
         file.unlink()
-    found = facts.papers(report.source.claims.decide(["palechor2023"], ["printed"]))[0]
+    found = facts.papers(report.source.claims.decide(["palechor2023"], ["printed"]), [])[0]
     assert [each["name"] for each in found["open"]] == ["Table 2"]
     assert found["open"][0]["waits"] == ["13_palechor_results"]
     assert found["count"] == {"figure": "6 of 6", "table": "4 of 5"}
+
+
+def test_an_artefact_that_does_not_follow_is_marked_and_counted(project):
+    begun(project)
+    table = "figures/13_palechor_results/mini/table_2a"
+    other = "figures/13_palechor_results/mini/figure_2.svg"
+    verdicts = [
+        {"artefact": table, "verdict": "edited"},
+        {"artefact": other, "verdict": "unstamped"},
+        {"artefact": table.replace("2a", "2b"), "verdict": "follows"},
+    ]
+    decided = report.source.claims.decide(["palechor2023"], ["printed"])
+    paper = facts.papers(decided, verdicts)[0]
+    wrong = {each["name"]: each["wrong"] for each in paper["done"] if each["wrong"]}
+    assert wrong == {"Table 2": ["edited"], "Figure 2": ["unstamped"]}
+    assert paper["wrong"] == 2
+    assert facts.follows(verdicts) == (
+        "1 of 3 figures, tables and scores tables follow, 1 edited, 1 unstamped do not"
+    )
+    assert facts.follows(verdicts[2:]) == "1 of 1 figures, tables and scores tables follow"
+
+
+@pytest.mark.parametrize(
+    ("cells", "title"),
+    [
+        ([("markdown", ["# A *title*\n", "\n", "Text."])], "A *title*"),
+        ([("markdown", "## Second"), ("markdown", "# First")], ""),
+        ([("code", "# A comment\n1 + 1")], ""),
+        ([("markdown", "#hashtag")], ""),
+        ([], ""),
+    ],
+)
+def test_a_notebook_without_a_title_is_shown_under_its_name(cells, title):
+    cells = [{"cell_type": kind, "metadata": {}, "source": text} for kind, text in cells]
+    assert facts.title(cells) == title
+    first = report.source._titled(cells, "50_fake")[0]
+    assert "".join(first["source"]).startswith(f"# {title}" if title else "# 50_fake")
 
 
 def test_a_claim_is_about_the_artefacts_that_its_section_names():
@@ -151,6 +189,9 @@ def test_the_front_page_lists_every_artefact_with_what_it_waits_for(pages, built
         )
     assert "0.409 / 0.233 / 0.298" in text
     assert "Runs finished here: 1;" in text
+    assert re.search(r"0 of \d+ figures, tables and scores tables follow, \d+ code do not", text)
+    assert "palechor2023: 11 of 11, 11 with parts that do not follow" in text
+    assert "notebook, params; does not follow: code" in text
     assert "13_palechor_results/mini, commit 0a99264" in text
 
 
@@ -229,6 +270,34 @@ def test_nothing_changed_is_nothing_done_and_a_change_is_read_alone(built, monke
     assert read == ["index"]
     assert len(before) == len(list(built.rglob("*.html")))
     params.write_text("# Device: any.\nrun: mini\n")
+
+
+@pytest.mark.slow
+def test_a_number_that_was_edited_is_said_to_be(built, monkeypatch):
+    before = report.remark(report.build())
+    monkeypatch.setattr(report, "_sphinx", lambda work: None)
+    assert re.fullmatch(r"0 of \d+ figures.* follow, \d+ code do not; osnb verify says why", before)
+    table = repro.root() / "figures" / NOTEBOOKS[1] / "mini" / "table_2a.csv"
+    good = table.read_text()
+    table.write_text(good.replace("0.", "1."))
+    said = report.remark(report.build())
+    assert ", 1 edited, " in said
+    source = repro.out() / "runs" / ".report" / "source"
+    assert "**does not follow: edited**" in (source / "index.md").read_text()
+    assert "**Does not follow: edited.**" in (source / "palechor2023.md").read_text()
+    table.write_text(good)
+
+
+@pytest.mark.slow
+def test_a_notebook_without_a_heading_is_in_the_report_under_its_name(project):
+    path = project.add("works", "50_fake")
+    content = json.loads(path.read_text())
+    content["cells"] = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
+    content["cells"].append({"cell_type": "markdown", "metadata": {}, "source": "#### Deep"})
+    path.write_text(json.dumps(content | {"nbformat": 4, "nbformat_minor": 4}))
+    page = Page(report.build().parent / "50_fake" / "small.html")
+    assert "50_fake" in page.text
+    assert "Not executed here" in page.text
 
 
 @pytest.mark.slow

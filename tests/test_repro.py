@@ -603,6 +603,7 @@ def test_every_room_that_reads_files_of_the_package_has_a_row():
                 "gallery",
                 "course",
                 "doctor",
+                "verify",
             }, path  # no run reaches these
 
 
@@ -739,7 +740,7 @@ def test_a_run_is_called_after_its_params_file(names, project):
 
 def test_what_differs_from_the_params_file_joins_the_name(names):
     run = repro.begin("90_works", names | {"seed": 3, "word": "a/b"})
-    assert run.name == "small-seed3-worda_b"
+    assert run.name == "small-seed3-worda=2Fb"
     assert run.parameters["run"] == run.name
 
 

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -96,6 +97,15 @@ REFUSED = {
     "other name": ("run: other\n", "needs the line 'run: small'.*got 'other'"),
     "no name": ("seed: 1\n", "needs the line 'run: small'.*got None"),
     "number as key": ("run: small\n3: 4\n", "unknown parameter '3'"),
+    "list as key": ("run: small\n? [a, b]\n: 2\n", "line 2: a name must be one word"),
+    "too deep": ("run: small\nrate: " + "[" * 3000, "is nested too deeply|no valid yaml"),
+    "no number": ("run: small\nrate: .nan\n", "'rate' of 90_works needs a finite number; got nan"),
+    "infinite": ("run: small\nrate: -.inf\n", "needs a finite number; got -inf"),
+    "number for a text": (
+        "run: small\nword: 2\n",
+        "got 2 \\(a text that .* needs quotes",
+    ),
+    "no size": ("run: small\nsize: large\n", "size 'large' .* is not one of: mini, tiny, paper"),
 }
 
 
@@ -153,6 +163,88 @@ def test_a_notebook_without_one_cell_of_literals_is_refused(project, fixture, re
 def test_overrides_are_checked_like_the_file(works, overrides, reason):
     with pytest.raises(run.Refused, match=reason):
         run.plan(works, overrides)
+
+
+def test_a_text_that_was_typed_is_read_as_its_parameter_wants_it(works):
+    typed = {"word": run.Typed("2"), "seed": run.Typed("2"), "rate": run.Typed("1")}
+    given = run.plan(works, typed).given
+    assert [given["word"], given["seed"], given["rate"]] == ["2", 2, 1.0]
+    assert [type(given[name]) for name in ("word", "seed", "rate")] == [str, int, float]
+    assert run.plan(works, {"word": run.Typed("")}).parameters["word"] == ""
+
+
+def test_every_name_is_plain_and_another_for_every_text(works):
+    words = ["2 5", "2+5", "2/5", "2_5", "2=5", "2=205", "2-5", "2  5", "é", "a\nb", "", "2.5"]
+    names = [run.plan(works, {"word": word}).run for word in words]
+    assert len(set(names)) == len(words)
+    assert all(re.fullmatch(repro.PLAIN, name) for name in names)
+    assert names[0] == "small-word2+5"
+    assert run.plan(works, {"rate": 1e20, "seed": -1}).run == "small-seed-1-rate1e+20"
+
+
+@pytest.mark.parametrize("name", ["two words", "-p", "é", "x" * 201])
+def test_a_file_whose_name_is_not_plain_is_refused(project, name):
+    project.add("works", "90_works")
+    with pytest.raises(run.Refused, match="a name needs at most 200 letters, digits"):
+        run.plan(project.write("90_works", f"run: {name}\n", run=name))
+
+
+def rewritten(project, notebook, number, text):
+    """A notebook that works, but for the text of a code cell."""
+    source = project.add("works", notebook)
+    content = json.loads(source.read_text())
+    code = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
+    code[number - 1]["source"] = [text]
+    source.write_text(json.dumps(content))
+    return project.write(notebook, "run: small\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x = = 1", "code cell 3 is no plain Python (invalid syntax): 'x = = 1'"),
+        ("a = 1\n%time f()", "code cell 3 is no plain Python (magics and shell commands hide"),
+        ("!ls", "code cell 3 is no plain Python (magics"),
+        ("x = '\0'", "code cell 3 is no plain Python (source code"),
+    ],
+)
+def test_a_cell_that_is_no_python_is_refused_by_its_number(project, text, reason):
+    file = rewritten(project, "90_cell", 3, text)
+    with pytest.raises(run.Refused, match=re.escape(f"90_cell.ipynb: {reason}")) as refused:
+        run.plan(file)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "reason"),
+    [
+        ("losses.LOSSES.bind(word)", "sofmax", r"arpl, .*, softmax"),
+        ("[datasets.READERS[x] for x in word.split()]", "digits glyph", r"aircraft, .*"),
+        ("AUGMENT[word]", "flop", r"crop_flip, .*, none.*"),
+    ],
+)
+def test_a_value_that_is_in_no_catalogue_is_refused_with_the_entries(project, text, word, reason):
+    looks = "from osnb import losses, datasets\nfrom osnb.augment import AUGMENT\n"
+    file = rewritten(project, "90_looks", 3, looks + text)
+    wrong = f"word '{word.split()[-1]}' of 90_looks is not one of: {reason}"
+    with pytest.raises(run.Refused, match=wrong):
+        run.plan(file, {"word": word})
+    right = {"sofmax": "softmax", "digits glyph": "digits glyphs", "flop": "flip"}[word]
+    assert run.plan(file, {"word": right}).parameters["word"] == right
+
+
+def test_a_run_without_its_data_fails_before_a_kernel_starts(project, monkeypatch, no_kernel):
+    asks = 'run: str = "small"\nsize: str = "mini"\ndataset: str = "digits cifar10_parquet"\n'
+    plan = run.plan(rewritten(project, "90_data", 1, asks + 'data: str = ""\nalso: str = ""\n'))
+    monkeypatch.setenv("OSNB_DATA", str(project.folder / "images"))
+    end = run.once(plan)
+    assert (end["state"], end["error"]["name"]) == ("failed", "NotRun")
+    needs = f"the reader cifar10_parquet needs cifar10_jpeg.parquet in {project.folder / 'images'}"
+    assert end["error"]["value"].startswith(needs)
+    assert record.read(plan.directory) == end
+    (project.folder / "images").mkdir()
+    (project.folder / "images" / "cifar10_jpeg.parquet").touch()
+    assert run.lacking(plan) == ""
 
 
 # Execution
@@ -403,10 +495,12 @@ def collects(project):
     project.add("collects", "91_collects")
     file = project.write("91_collects", "run: small\n")
 
-    def scores(value, base="runs", name="one", size="mini"):
+    def scores(value, base="runs", name="one", size="mini", **more):
+        if not more:
+            project.write("90_fixture_train", f"run: {name}\nsize: {size}\n", run=name)
         path = project.folder / base / "90_fixture_train" / name / "scores.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
-        stamp = json.dumps({"run": name, "parameters": {"size": size}})
+        stamp = json.dumps({"run": name, "parameters": {"size": size, **more}})
         table = pa.table({"score": [value]}).replace_schema_metadata({"osnb": stamp})
         pq.write_table(table, path)
         return repro.file_hash(path)
@@ -420,6 +514,16 @@ def test_the_inputs_of_a_results_notebook_are_the_scores_of_its_paper_and_size(c
     expected = {"one": scores(0.5), "two": scores(0.25, base="figures", name="two")}
     scores(0.125, name="large", size="paper")
     assert run.inputs(plan) == expected
+
+
+def test_a_variant_is_no_input_and_another_seed_is_one(collects, project):
+    plan, scores = collects
+    first = scores(0.5)
+    file = project.folder / "params" / "90_fixture_train" / "one.yaml"
+    file.write_text("run: one\nsize: mini\nepochs: 10\n")
+    second = scores(0.25, name="one-seed3", epochs=10, seed=3)
+    scores(0.125, name="one-epochs20", epochs=20)
+    assert run.inputs(plan) == {"one": first, "one-seed3": second}
 
 
 def test_a_run_takes_the_place_of_its_published_copy(collects):
@@ -530,9 +634,28 @@ def test_outputs_of_other_code_are_not_kept(works, project):
 # run.json
 
 
+RUN = {"notebook": "90_works", "run": "small", "parameters": {}}
+
+
+@pytest.mark.parametrize("state", ["done", "failed", None])
+def test_a_run_that_was_queued_and_never_began_is_what_it_was_before(tmp_path, state):
+    directory = tmp_path / "runs" / "90_works" / "small"
+    before = RUN | {"state": state, "seconds": 3.0, "started": record.now(), **record.owner()}
+    if state:
+        record.write(directory, before)
+    for _ in range(2):  # queued again by the next command
+        record.queue(directory, RUN)
+        found = json.loads((directory / "run.json").read_text())
+        assert record.read(directory)["state"] == found["state"] == "queued"
+        assert [each["state"] for each in found["attempts"]] == [state] * bool(state)
+    record.write(directory, found | {"pid": 2**22 + 1})
+    gone = found | {"pid": 2**22 + 1, "state": "interrupted"}
+    assert record.read(directory) == (before if state else gone)
+
+
 def test_running_is_interrupted_once_its_process_is_gone(tmp_path):
     directory = tmp_path / "runs" / "90_works" / "small"
-    content = record.owner() | {"state": "running"}
+    content = RUN | record.owner() | {"state": "running"}
     for state in ("running", "queued"):
         record.write(directory, content | {"state": state})
         assert record.read(directory)["state"] == state
@@ -543,7 +666,7 @@ def test_running_is_interrupted_once_its_process_is_gone(tmp_path):
 
 def test_the_lock_tells_whether_a_run_of_another_host_goes_on(tmp_path):
     directory = tmp_path / "runs" / "90_works" / "small"
-    record.write(directory, record.owner() | {"state": "running", "host": "elsewhere"})
+    record.write(directory, RUN | record.owner() | {"state": "running", "host": "elsewhere"})
     with record.lock(directory):
         assert record.read(directory)["state"] == "running"
     assert record.read(directory)["state"] == "interrupted"
@@ -554,20 +677,20 @@ def test_every_attempt_is_remembered_in_brief_and_a_queued_one_is_none(project):
     file = project.write("90_works", "run: small\n")
     run.execute(run.plan(file))
     project.add("works", "90_works")
-    record.queue(run.plan(file).directory, {"notebook": "90_works", "run": "small"})
+    record.queue(run.plan(file).directory, RUN)
     end = run.execute(run.plan(file))
     (before,) = end["attempts"]
     assert (before["state"], before["reason"]) == ("failed", "KeyError: 'absent'")
-    assert record.seconds(run.plan(file).directory) == end["seconds"]
+    assert record.seconds(record.read(run.plan(file).directory)) == end["seconds"]
     record.write(run.plan(file).directory, end | {"attempts": [before] * 30})
     assert len(record.attempts(run.plan(file).directory)) == record.KEPT
 
 
 def test_a_run_that_another_process_makes_is_not_queued(works):
     directory = run.plan(works).directory
-    record.write(directory, record.owner() | {"state": "running"})
+    record.write(directory, RUN | record.owner() | {"state": "running"})
     with record.lock(directory):
-        record.queue(directory, {})
+        record.queue(directory, RUN)
     assert record.read(directory)["state"] == "running"
 
 
@@ -577,13 +700,37 @@ def test_run_json_tells_with_what_and_how_much_it_was_made(works):
     assert 30e6 < end["used"]["memory"] < 3e9
     assert end["seed"] == 0
     assert end["processor"]
-    assert end["checklist"]["command"].endswith("-p run small -p rate 0.25")
+    assert end["checklist"]["command"].endswith("-r run small -p rate 0.25")
     assert end["checklist"]["hyperparameters"]["rate"] == 0.25
     assert end["checklist"]["runtime in seconds"] == end["seconds"]
     assert run.execute(run.plan(works))["hash"] == end["hash"]
     assert run.execute(run.plan(works, {"seed": 1}))["hash"] != end["hash"]
 
 
-def test_a_broken_run_json_is_none(tmp_path):
-    (tmp_path / "run.json").write_text('{"state": "do')
-    assert record.read(tmp_path) is None
+WHOLE = {"notebook": "90_works", "run": "small", "parameters": {}, "state": "done"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"state": "do',
+        "[]",
+        '{"state": "done"}',
+        json.dumps(WHOLE | {"state": "dnoe"}),
+        json.dumps(WHOLE | {"state": "running"}),
+        json.dumps(WHOLE | {"state": "running", "host": "here", "pid": "x"}),
+        json.dumps(WHOLE | {"parameters": []}),
+        "[" * 100_000,
+    ],
+)
+def test_a_broken_run_json_is_a_failure_that_names_the_file(tmp_path, text):
+    directory = tmp_path / "90_works" / "small"
+    directory.mkdir(parents=True)
+    (directory / "run.json").write_text(json.dumps(WHOLE))
+    assert record.read(directory) == WHOLE
+    (directory / "run.json").write_text(text)
+    found = record.read(directory)
+    assert (found["notebook"], found["run"], found["state"]) == ("90_works", "small", "failed")
+    assert found["error"]["name"] == "BrokenRecord"
+    assert str(directory / "run.json") in found["error"]["value"]
+    assert record.attempts(directory) == []

@@ -4,6 +4,7 @@ import ast
 import hashlib
 import io
 import json
+import math
 import os
 import random
 import re
@@ -18,7 +19,7 @@ import torch
 from finished import paper
 
 from osnb import archive, repro, run
-from osnb.archive.checking import RATIO
+from osnb.archive.checking import FREE, RATIO, TEXT
 from osnb.train import checkpoint, worker
 
 PICKLES = {"pickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal"}
@@ -275,6 +276,28 @@ def kind(mode):
     return lambda forger: forger.info(RUN + "table.csv", create_system=3, external_attr=mode << 16)
 
 
+def history(**columns):
+    """The epochs of the archive's run, one or none, with another column."""
+
+    def change(forger):
+        epochs = [1 for _ in next(iter(columns.values()))]
+        sink = io.BytesIO()
+        pq.write_table(pa.table({"epoch": epochs} | columns), sink)
+        forger.output("history.parquet", sink.getvalue())
+
+    return change
+
+
+def listed(files):
+    """A table's stamp that lists other files."""
+
+    def change(forger):
+        stamp = json.loads(forger.members[RUN + "table.json"]) | {"files": files}
+        forger.output("table.json", json.dumps(stamp).encode())
+
+    return change
+
+
 def moved(old, new):
     def change(forger):
         for name in [name for name in forger.members if old in name]:
@@ -308,7 +331,9 @@ FORGED = {
     ),
     "duplicate": (lambda f: f.extra.append((RUN + "table.csv", b"x")), "in it twice"),
     "case-fold duplicate": (named(RUN + "TABLE.csv"), "in it twice, or in other capitals"),
-    "bomb": (lambda f: f.output("table.csv", b"0" * (2 << 20)), f"more than {RATIO}-fold"),
+    "bomb": (lambda f: f.output("scores.parquet", bytes(FREE + 1)), f"more than {RATIO}-fold"),
+    "text as large as a bomb": (
+        lambda f: f.output("x.svg", bytes(TEXT + 1)), r"67,108,865 bytes; 67,108,864 are allowed"),
     "lzma": (lambda f: f.info(RUN + "table.csv", compress_type=14), "in another way than defl"),
     "wrong hash": (lambda f: f.sums.update({RUN + "table.csv": "0" * 64}), "not the checksum"),
     "unlisted member": (lambda f: f.sums.update({RUN + "table.csv": ""}), r"disagree on .*csv"),
@@ -325,9 +350,44 @@ FORGED = {
     "failed": (state(state="failed"), "small, failed; not done"),
     "running": (state(state="running"), "small, running; not done"),
     "of another run": (state(run="small-seed1"), "is of 12_fixture_train/small-seed1"),
-    "no outputs": (state(outputs=None), "lacks outputs, or has it of another type"),
-    "parameters of a kind": (state(parameters=3), "lacks parameters"),
-    "no size": (state(parameters={"run": "small"}), "lacks size, seed"),
+    "no outputs": (state(outputs=None), "no run says: outputs$"),
+    "parameters of a kind": (state(parameters=3), "no run says: parameters$"),
+    "no size": (state(parameters={"run": "small"}), "no run says: parameters$"),
+    "a parameter that is an object": (
+        state(parameters={"run": "small", "size": "mini", "seed": 0, "x": {}}), "parameters$"),
+    "a checklist of a kind": (state(checklist=7), "no run says: checklist$"),
+    "measures of a kind": (state(checklist={"measures at the end": {"loss": "low"}}), "checklist$"),
+    "an error": (state(error=5), "no run says: error$"),
+    "use of a kind": (state(used="z"), "no run says: used$"),
+    "use of a GPU of a kind": (state(used={"gpu": "all"}), "no run says: used$"),
+    "attempts of a kind": (state(attempts=[3]), "no run says: attempts$"),
+    "inputs without hash": (state(inputs={"small": "x"}), "no run says: inputs$"),
+    "not a date": (state(finished="not a date"), "no run says: finished$"),
+    "a date in no zone": (state(started="2026-11-21T20:54:22"), "no run says: started$"),
+    "negative seconds": (state(seconds=-1.0), "no run says: seconds$"),
+    "seconds that are no number": (state(seconds=math.nan), "no run says: seconds$"),
+    "endless seconds": (state(seconds=math.inf), "no run says: seconds$"),
+    "yes seconds": (state(seconds=True), "no run says: seconds$"),
+    "more memory than there is": (state(used={"memory": 10**400}), "no run says: used$"),
+    "a host that clears the screen": (state(host="a\x1b[2Jb"), "no run says: host$"),
+    "a host of two lines": (state(host="a\nb"), "no run says: host$"),
+    "a package that rings": (state(packages={"torch\a": "2"}), "no run says: packages$"),
+    "a word that turns the line": (
+        state(parameters={"run": "small", "size": "mini", "seed": 0, "word": "\u202ea"}),
+        "no run says: parameters$"),
+    "a long host": (state(host="a" * 100_000), "no run says: host$"),
+    "a key of another kind": (state(**{"more\x1b[2J": 1}), r"no run says: 'more\\x1b\[2J'$"),
+    "a table of other bytes than its stamp's": (
+        lambda f: f.output("table.csv", b"seed\n7\n"), r"table\.json gives other checksums"),
+    "a stamp of files that are not there": (
+        listed({"x.csv": "0" * 64}), r"table\.json gives other checksums"),
+    "a stamp of files of a kind": (listed([["table.csv"]]), r"table\.json gives other checksums"),
+    "a history of words": (history(loss=["low"]), "no table of scores, outputs or history"),
+    "a history that clears the screen": (history(**{"a\x1b[2J": [1]}), "no table of scores"),
+    "an empty history": (history(loss=[]), "no table of scores"),
+    "outputs that are none": (
+        lambda f: f.output("outputs.parquet", f.members[RUN + "history.parquet"]), "no table"),
+    "manifest that clears the screen": (lambda f: f.sums.update({"\x1b[2J": "0" * 64}), NO_PLACE),
     "outputs without hash": (state(outputs={}), "other outputs or checksums"),
     "no parquet": (lambda f: f.output("scores.parquet", b"PAR1"), "no table of scores"),
     "no stamp": (

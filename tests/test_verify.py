@@ -1,6 +1,7 @@
 """Each way in which a figure stops following from what its stamp says, and nothing else."""
 
 import json
+import re
 import shutil
 
 import pyarrow.parquet as pq
@@ -147,3 +148,103 @@ def test_a_stamp_of_an_earlier_version_says_so(folder):
     del stamp["files"]
     repro.write_json(path, stamp)
     assert wrong() == {RESULT: ("old", "stamp of an earlier version")}
+
+
+# Files that cannot be read
+
+
+def test_a_notebook_that_is_no_python_hides_no_other_verdict(folder, project):
+    source = project.folder / "notebooks" / "13_fixture_results.ipynb"
+    good = source.read_text()
+    said = "cannot be read: notebooks/13_fixture_results.ipynb"
+    for text, verdict, reason in (
+        (good.replace("print(", "print(("), "code", ": code cell 4 is no plain Python"),
+        (good.replace("seed: int", "seed: = int"), "parameters", ": code cell 1 is no plain"),
+        (good.replace("int = 0", "int = int(0)"), "parameters", ": the default of 'seed' must"),
+        (good[:-9], "code", ", line "),
+        ("[]", "code", ": TypeError"),
+    ):
+        source.write_text(text)
+        ((path, found),) = wrong().items()
+        assert (path, found[0]) == (RESULT, verdict)
+        assert found[1].startswith(f"{said}{reason}"), found
+
+
+def test_a_module_that_is_no_python_concerns_the_notebooks_that_import_it(
+    folder, project, tmp_path, monkeypatch
+):
+    package = shutil.copytree(repro.PACKAGE, tmp_path / "osnb")
+    monkeypatch.setattr(repro, "PACKAGE", package)
+    assert wrong() == {}
+    source = project.folder / "notebooks" / "13_fixture_results.ipynb"
+    with (package / "metrics" / "detection.py").open("a") as file:
+        file.write("\ndef broken(:\n")
+    assert wrong() == {}
+    source.write_text(source.read_text().replace("import sys", "from osnb import metrics"))
+    verdict, what = wrong().pop(RESULT)
+    assert verdict == "code"
+    assert re.fullmatch(r"cannot be read: .*/osnb/metrics/detection\.py, line \d+: .*", what)
+    assert len(wrong()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("run: small\nrate: [1\n", r", line 3: .*"),
+        ("- a\n", r": it needs lines of 'name: value', and holds a list"),
+        ("run: \x00\n", r".*"),
+    ],
+)
+def test_a_params_file_that_is_broken_concerns_the_runs_that_are_called_after_it(
+    folder, project, text, reason
+):
+    project.write("13_fixture_results", text)
+    ((path, (verdict, what)),) = wrong().items()
+    assert (path, verdict) == (RESULT, "parameters")
+    assert re.fullmatch(f"cannot be read: params/13_fixture_results/small.yaml{reason}", what)
+    project.write("12_fixture_train", text)
+    assert {verdict for verdict, _ in wrong().values()} == {"parameters"}
+    assert len(wrong()) == 7
+
+
+def test_a_stamp_of_other_types_explains_nothing(folder):
+    path = folder / "13_fixture_results/small/table.json"
+    good = json.loads(path.read_text())
+    for key in ("notebook", "run", "parameters", "code", "inputs", "files"):
+        repro.write_json(path, good | {key: 3})
+        assert {*wrong().values()} == {
+            ("unstamped", "no stamp lists table.csv"),
+            ("unstamped", "no stamp lists table.tex"),
+        }
+
+
+def test_a_table_made_from_a_variant_is_told_from_one_made_from_another_seed(project):
+    finish(project, "12_fixture_train", run="small")
+    made = finish(project, "12_fixture_train", seed=1)
+    read = {made.name: repro.file_hash(made / "scores.parquet")}
+    finish(project, "13_fixture_results", inputs=read)
+    assert wrong() == {}
+    varied = project.folder / "params" / "12_fixture_train" / "other.yaml"
+    (project.folder / "params" / "12_fixture_train" / "small.yaml").rename(varied)
+    found = wrong()
+    assert {*found} == {RESULT, RESULT.replace("figures", "runs")}
+    assert found[RESULT][1].startswith("made from 12_fixture_train/small-seed1, a variant of what")
+
+
+def test_the_command_prints_json_alone_or_writes_a_file_as_well(folder, tmp_path, monkeypatch):
+    import typer
+    from typer.testing import CliRunner
+
+    from osnb.cli.archive import verify as command
+
+    monkeypatch.chdir(tmp_path)
+    app = typer.Typer()
+    app.command()(command)
+    (folder / "13_fixture_results/small/table.csv").write_text("seed\n7\n")
+    ended = CliRunner().invoke(app, ["--json", "-"])
+    assert ended.exit_code == 1
+    assert json.loads(ended.output) == verify()
+    assert not (tmp_path / "-").exists()
+    ended = CliRunner().invoke(app, ["--json", "x.json"])
+    assert json.loads((tmp_path / "x.json").read_text()) == verify()
+    assert ended.output.splitlines()[-1] == "7 artefacts: 6 follows, 1 edited"

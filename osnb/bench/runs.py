@@ -180,16 +180,16 @@ def _collected(count: int) -> dict[str, float]:
     source = repro.root() / "figures" / "12_palechor_train" / Path(PARAMS).stem / "scores.parquet"
     table = pq.read_table(source)
     stamp = json.loads(table.schema.metadata[tables.KEY])
-    for number in range(count):
-        said = stamp | {"run": f"one-seed{number}"}
-        more = {"run": said["run"], "size": "paper", "seed": number}
-        said["parameters"] = stamp["parameters"] | more
-        path = repro.out() / "runs" / "19_bench_train" / said["run"] / "scores.parquet"
+    for seed in range(1, 1 + count):
+        said = stamp | {"run": f"{stamp['run']}-seed{seed}"}
+        said["parameters"] = stamp["parameters"] | {"run": said["run"], "seed": seed}
+        path = repro.out() / "runs" / stamp["notebook"] / said["run"] / "scores.parquet"
         path.parent.mkdir(parents=True)
         metadata = {tables.KEY: json.dumps(said).encode()}
         pq.write_table(table.replace_schema_metadata(metadata), path)
     begun = time.perf_counter()
-    frame = tables.stack(tables.collect("19_bench_train", "paper"), "seed")
+    runs = tables.collect(stamp["notebook"], stamp["parameters"]["size"])
+    frame = tables.stack(runs[runs["run"].str.startswith(f"{stamp['run']}-")], "seed")
     seconds = time.perf_counter() - begun
     if len(frame) != count * len(table):
         raise RuntimeError(f"need {count * len(table)} rows; got {len(frame)}")

@@ -164,7 +164,7 @@ def checked(notebook: str, name: str, value: Any, default: Any) -> Any:
         if isinstance(value, str) and isinstance(default, float):
             hint = " (yaml reads 1e-3 as text; write 1.0e-3)"
         if isinstance(default, str) and value is not None:
-            hint = f" (a text needs quotes in yaml where it looks like {type(value).__name__}; -r in papermill)"
+            hint = " (a text that looks like something else needs quotes, and papermill's -r)"
         raise ValueError(
             f"parameter '{name}' of {notebook} is {type(default).__name__}, such as {default!r}; "
             f"got {value!r}{hint}"

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +25,26 @@ OFTEN = 1.0  # seconds between two notes of where a run is
 
 
 def inputs(plan: Plan) -> dict[str, str]:
-    """Hash of every scores table that the notebook collects, by run; {} if it collects none."""
+    """Hash of every scores table that the notebook collects, by run; {} if it collects none.
+
+    Variants of what params/ describes are none: `tables.collect` leaves them out.
+    """
     if not plan.collects:
         return {}
     import pyarrow.parquet as pq
 
-    found = {}
+    found, described = {}, cache(repro.experiments)
     # in the order of tables.collect: a run in runs/ takes the place of its published copy
     for base in (repro.root() / "figures", repro.out() / "figures", repro.out() / "runs"):
         for path in sorted(base.glob(f"{plan.reads}/*/scores.parquet")):
             try:
                 stamp = json.loads(pq.read_schema(path).metadata[b"osnb"])
             except (ValueError, KeyError, TypeError):  # not whole: its reader will say so
-                stamp = {"parameters": plan.parameters, "run": path.parent.name}
-            if stamp["parameters"]["size"] == plan.parameters["size"]:
+                found[path.parent.name] = repro.file_hash(path)
+                continue
+            said = stamp["parameters"] | {"run": stamp["run"]}
+            among = described(path.parent.parent.name)
+            if said["size"] == plan.parameters["size"] and repro.experiment(said, among):
                 found[stamp["run"]] = repro.file_hash(path)
     return found
 
