@@ -541,6 +541,19 @@ def test_a_new_entry_of_a_catalogue_changes_no_run_that_names_its_own(package, t
     assert len(hashes) == 1
 
 
+def test_a_package_that_imports_a_module_of_its_own_reaches_what_it_names_there(package, code_hash):
+    (package / "inside").mkdir()
+    (package / "inside" / "__init__.py").write_text("from osnb.inside import deep\nf = deep.f")
+    (package / "inside" / "deep.py").write_text("def f(): return 0\ndef other(): return 1")
+    cell = "from osnb import inside\ninside.f()"
+    before = code_hash(cell, run="a")
+    assert repro.reached(cell) == ["osnb.inside.deep.f", "osnb.inside.f"]
+    (package / "inside" / "deep.py").write_text("def f(): return 0\ndef other(): return 2")
+    assert code_hash(cell, run="a") == before
+    (package / "inside" / "deep.py").write_text("def f(): return 3\ndef other(): return 2")
+    assert code_hash(cell, run="a") != before
+
+
 def test_the_package_may_lie_anywhere(package, code_hash, tmp_path, monkeypatch):
     (package / "room.py").write_text("def f(): return 0")
     before = code_hash(CALL, run="a")

@@ -82,7 +82,7 @@ class Reach:
 
     def texts(self) -> list[str]:
         """Module, name and text of what is reached, sorted; docstrings if one reads `__doc__`."""
-        speaks = any("__doc__" in names for *_, node in self.found for names in names_in(node))
+        speaks = any("__doc__" in names for *_, node in self.found for names in _names(node))
         return [
             part
             for texts in sorted((m, n, text_of(node, speaks)) for m, n, node in self.found)
@@ -121,7 +121,7 @@ class Reach:
 
     def _use(self, source: Source, module: str, node: ast.AST) -> None:
         """Reach what the names in a statement stand for."""
-        for name, *rest in names_in(node):
+        for name, *rest in _names(node) if module else names_in(node):
             if module and name in source.binding:
                 self._reach(module, name, entry(rest))
             if name in source.imported:
@@ -154,9 +154,14 @@ class Reach:
         inner = bool(names and self._path(f"{module}.{names[0]}"))
         if inner:
             self._resolve(f"{module}.{names[0]}", names[1:])
+            if source.imported.get(names[0]) == (module, names[0]):
+                return  # a package that imports the module inside
         chosen = {names[0]} & known if names else set()
         for name in sorted(chosen or (set() if inner else known)):
             self._reach(module, name, entry(names[1:]) if chosen else "")
+
+
+_names = cache(names_in)  # of a module's statements, which are parsed once
 
 
 def code_hash(notebook: Path, *, package: Path, parameters: Mapping[str, Any] | None) -> str:
