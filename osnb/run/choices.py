@@ -62,8 +62,7 @@ def lacking(plan) -> str:
         return ""
     folder = repro.data(plan.parameters["data"])
     texts = " ".join(str(plan.parameters.get(name, "")) for name in ("dataset", "also"))
-    readers = {word.partition(":")[0] for word in texts.split()}  # svhn:4000 is a part of svhn
-    for reader in sorted(readers & NEEDS.keys()):
+    for reader in sorted({*texts.split()} & NEEDS.keys()):
         if not any(any(folder.glob(pattern)) for pattern in NEEDS[reader]):
             places = " or ".join(NEEDS[reader])
             return f"the reader {reader} needs {places} in {folder} (data, else $OSNB_DATA)"
