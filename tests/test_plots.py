@@ -272,6 +272,13 @@ def test_a_rule_that_ties_all_samples_has_no_point_before_the_tie():
     assert points["ccr"].iloc[-1] > 0
 
 
+def test_a_score_that_a_run_lacks_is_named_with_the_run():
+    table = many_runs(protocols=("p1", "p2"))
+    mine = table["target"].where((table["protocol"] != "p2") | (table["loss"] != "entropic"))
+    with pytest.raises(ValueError, match="in 'mine' of each run; there is none in: p2 entropic 0"):
+        plots.oscr_points(table.assign(mine=mine), score="mine")
+
+
 def test_paper_sized_runs_give_a_csv_below_300_kb():
     table = many_runs(seeds=3, samples=3000, digits=9)
     points = plots.oscr_points(table, score="target")

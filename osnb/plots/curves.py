@@ -50,12 +50,16 @@ def oscr_points(
         sd_seeds (standard deviation, NaN for one seed) and seeds (their number).
 
     Raises:
-        ValueError: a column is missing, a run lacks known samples or the others, or runs of a
-            protocol have different test samples.
+        ValueError: a column is missing, or the score in some run; a run lacks known samples or the
+            others, or runs of a protocol have different test samples.
     """
     need(table, ["protocol", "loss", "seed", "role", "label", "pred", "sample", unit, score])
     if (table["role"] == "known").all():
         raise ValueError("need negative or unknown samples; all are known")
+    if (lacks := table[score].isna()).any():
+        runs = table.loc[lacks, ["protocol", "loss", "seed"]].drop_duplicates().astype(str)
+        names = ", ".join(runs.agg(" ".join, axis=1))
+        raise ValueError(f"need a number in '{score}' of each run; there is none in: {names}")
     rows = []
     for number, (protocol, runs) in enumerate(table.groupby("protocol")):
         known = _ordered(runs, "known")
