@@ -7,7 +7,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
@@ -109,18 +110,27 @@ def batch(*, runs: int = 10_000, tables: int = 1_000, workers: int = 2) -> dict:
     Returns:
         The settings, the machine, and seconds of each part; peak memory of this process.
     """
+    with _apart() as place:
+        found = _spread(runs, workers) | _looked(place)
+    with _apart():
+        found |= _collected(tables)
+    settings = {"runs": runs, "tables": tables, "workers": workers}
+    settings |= {"date": f"{datetime.date.today()}"}
+    return settings | machine() | {"versions": versions(TOOLS)} | found
+
+
+@contextmanager
+def _apart() -> Iterator[str]:
+    """An empty folder for what is written, gone afterwards."""
     before = os.environ.get("OSNB_OUT")
     with tempfile.TemporaryDirectory() as place:
         os.environ["OSNB_OUT"] = place
         try:
-            found = _spread(runs, workers) | _looked(place) | _collected(tables)
+            yield place
         finally:
             os.environ.pop("OSNB_OUT")
             if before is not None:
                 os.environ["OSNB_OUT"] = before
-    settings = {"runs": runs, "tables": tables, "workers": workers}
-    settings |= {"date": f"{datetime.date.today()}"}
-    return settings | machine() | {"versions": versions(TOOLS)} | found
 
 
 def _spread(runs: int, workers: int) -> dict[str, float]:

@@ -231,8 +231,8 @@ def experiment(parameters: Mapping[str, Any], among: Mapping[str, Mapping]) -> s
     """
     name = parameters["run"]
     for stem, base in among.items():
-        same = all(base.get(k, v) == v for k, v in parameters.items() if k not in REPEATS)
-        if same and (name == stem or name.startswith(f"{stem}-")):
+        called = name == stem or name.startswith(f"{stem}-")
+        if called and all(base.get(k, v) == v for k, v in parameters.items() if k not in REPEATS):
             return stem
     return None
 
