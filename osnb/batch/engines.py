@@ -168,11 +168,27 @@ def local(workers: int, *, task: Callable = work) -> Iterator[Spread]:
         for number in range(workers)
     }
     scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "port": 0, **NO_PAGE}}
+    _track()
     with (
         SpecCluster(specs, scheduler=scheduler, silence_logs=50) as cluster,
         Client(cluster) as client,
     ):
         yield over(client, ours=True, task=task)
+
+
+def _track() -> None:
+    """Start the process that tracks multiprocessing's semaphores so that a hang-up leaves it be.
+
+    It is deaf to Ctrl-C by itself. If it ends before us, Python complains at length behind our
+    last line.
+    """
+    from multiprocessing import resource_tracker
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which a new process inherits
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def environment(number: int, workers: int) -> dict[str, str]:
