@@ -40,15 +40,19 @@ test: lint ## check everything: lint, unit tests, every notebook
 quick: lint ## lint and the fast unit tests, for between commits
 	OMP_NUM_THREADS=1 $(PYTEST) -n 2 -m "not slow"
 
-lint: $(READY)
+lint: $(READY) ## hold code, notebooks and params files against their rules
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --no-cache --check .
+	$(BIN)/osnb check
 
 lab: $(READY) ## open JupyterLab at the index of the notebooks
 	@mkdir -p $(SETTINGS) && echo '{$(PAGES), $(QUIET)}' > $(SETTINGS)/overrides.json
 	@mkdir -p $(dir $(PAGE)) && { [ -f $(PAGE) ] || echo '{$(NO_GRADING)}' > $(PAGE); }
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
 	  --LabApp.default_url=/lab/tree/notebooks/README.md
+
+golden: $(READY) ## for developers: write anew the goldens that have changed
+	$(BIN)/python -m osnb.book.goldens
 
 outputs: reproduce ## for developers: keep the miniatures' outputs in notebooks/
 	$(BIN)/osnb outputs
@@ -77,4 +81,4 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@echo "$(CURDIR)" > $@
 
-.PHONY: help reproduce test quick lint lab outputs clean
+.PHONY: help reproduce test quick golden lint lab outputs clean

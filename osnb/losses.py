@@ -10,9 +10,9 @@ from torch import Tensor, bincount, distributed, stack, where
 from torch.nn.functional import one_hot
 from torch.special import digamma, gammaln
 
-from osnb.catalogue import Catalogue
-from osnb.labels import NEGATIVE
-from osnb.outputs import Outputs
+from osnb.base.catalogue import Catalogue
+from osnb.base.labels import NEGATIVE
+from osnb.base.outputs import Outputs
 
 
 def softmax(out: Outputs, labels: Tensor) -> Tensor:

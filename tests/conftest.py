@@ -1,6 +1,7 @@
 """A project in a temporary folder, with the notebooks of tests/notebooks in it."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,13 +20,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 import browser
 
-from osnb import repro
+from osnb.base import workbook
 
 FIXTURES = Path(__file__).parent / "notebooks"
 
 
 class Project:
-    """A folder that `repro.root` takes for the project's."""
+    """A folder that `workbook.root` takes for the project's."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -48,14 +49,14 @@ class Project:
     def environment(self, **more: str) -> dict[str, str]:
         """For processes of their own: they find this project, and the package in it."""
         if not (self.folder / "osnb").exists():
-            (self.folder / "osnb").symlink_to(repro.PACKAGE)
+            (self.folder / "osnb").symlink_to(workbook.PACKAGE)
         path = f"{self.folder}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}"
         own = {"PYTHONPATH": str(self.folder), "OSNB_OUT": str(self.folder)}
         return {**os.environ, **own, "PATH": path + os.environ["PATH"], **more}
 
     def start(self, *words, env: dict[str, str] | None = None, **options) -> subprocess.Popen:
         """`osnb WORDS` in a process of its own."""
-        command = [sys.executable, "-c", "from osnb.cli import app; app()", *map(str, words)]
+        command = [sys.executable, "-c", "from osnb.book.cli import app; app()", *map(str, words)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         options = {"cwd": self.folder, **pipes, **options}
         return subprocess.Popen(command, env=self.environment(**(env or {})), **options)
@@ -64,9 +65,34 @@ class Project:
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     made = Project(tmp_path / "project")
-    monkeypatch.setattr(repro, "root", lambda: made.folder)
+    monkeypatch.setattr(workbook, "root", lambda: made.folder)
     monkeypatch.setenv("OSNB_OUT", str(made.folder))
     return made
+
+
+@pytest.fixture(scope="session")
+def shipped(tmp_path_factory):
+    """A project with a paper's three runs, made once, and an archive of them beside it."""
+    import finished
+
+    from osnb.book import archive
+
+    folder = tmp_path_factory.mktemp("shipped")
+    with pytest.MonkeyPatch.context() as patch:
+        made = Project(folder / "project")
+        patch.setattr(workbook, "root", lambda: made.folder)
+        patch.setenv("OSNB_OUT", str(made.folder))
+        finished.paper(made)
+        (made.folder / "requirements.lock").write_text("numpy==2.0\n")
+        archive.pack(["*"], folder / "all.zip")
+    return folder
+
+
+@pytest.fixture
+def packed(shipped, project, tmp_path):
+    """An archive of a paper's three runs, which are still there in a project of the test's own."""
+    shutil.copytree(shipped / "project", project.folder, dirs_exist_ok=True)
+    return Path(shutil.copy(shipped / "all.zip", tmp_path))
 
 
 @pytest.fixture

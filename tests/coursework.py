@@ -1,7 +1,9 @@
-"""A small notebook with an exercise, a quiz and a teacher's cell, for the tests of the course."""
+"""A small notebook with an exercise, a quiz and a teacher's cell, for the tests of `teach`."""
 
 import hashlib
 import json
+import os
+import subprocess
 
 SOLUTION = """fpr = (unknown[:, None] >= known).mean(axis=0)
 accepted = np.flatnonzero(fpr <= 0.5)
@@ -10,6 +12,17 @@ KEY = "bdacb"
 BLANK = 'def my_ccr(known, correct, unknown):\n    """CCR at half of the unknown."""\n'
 HIDDEN = "exercise.require(my_ccr, theirs, inputs=exercise.scores, seed=7)"
 ANSWER = "1. b: the largest FPR that is not above the rate; who takes d forgets the ties."
+PARAMETERS = 'run: str = "small"  # name\nsize: str = "mini"  # size\nseed: int = 0  # seed'
+THEIRS = '''def theirs(known, correct, unknown):
+    """Slowly."""
+    rates = [sum(u >= k for u in unknown) / len(unknown) for k in known]
+    return sum(c for c, r in zip(correct, rates) if r <= 0.5) / len(known)
+
+
+exercise.check(my_ccr, theirs, inputs=exercise.scores)
+'''
+QUIZ = "exercise.quiz(answers, questions=5"
+WRITTEN, GRADED = {"solution": True}, {"grade": True, "locked": True}
 
 
 def cell(kind, text, tags=(), **nbgrader):
@@ -17,11 +30,9 @@ def cell(kind, text, tags=(), **nbgrader):
     made = {"cell_type": kind, "metadata": {"tags": list(tags)} if tags else {}, "source": text}
     made["id"] = hashlib.sha256(text.encode()).hexdigest()[:8]
     if nbgrader:
-        own = {"grade": False, "locked": False, "schema_version": 3, "solution": False}
-        made["metadata"]["nbgrader"] = own | {"task": False} | nbgrader
-    if kind == "code":
-        made |= {"execution_count": 3, "outputs": []}
-    return made
+        plain = {"grade": False, "locked": False, "schema_version": 3, "solution": False}
+        made["metadata"]["nbgrader"] = plain | {"task": False} | nbgrader
+    return made | ({"execution_count": 3, "outputs": []} if kind == "code" else {})
 
 
 def region(kind, text, indent=""):
@@ -30,71 +41,41 @@ def region(kind, text, indent=""):
     return "\n".join(indent + line for line in lines)
 
 
-def notebook(name="50_work", solution=SOLUTION, hidden=HIDDEN, extra=()):
+def notebook(solution=SOLUTION, hidden=HIDDEN, extra=()):
     """A source notebook as a dict; `extra` cells come before the exercise."""
-    written = {"grade_id": "my_ccr", "solution": True}
-    graded = {"grade": True, "locked": True}
-    setup = "import numpy as np\n\nfrom osnb import exercise, repro\n\n"
-    setup += f'here = repro.begin("{name}", globals())'
-    theirs = (
-        "def theirs(known, correct, unknown):\n"
-        '    """Slowly."""\n'
-        "    rates = [sum(u >= k for u in unknown) / len(unknown) for k in known]\n"
-        "    return sum(c for c, r in zip(correct, rates) if r <= 0.5) / len(known)\n\n\n"
-        "exercise.check(my_ccr, theirs, inputs=exercise.scores)\n"
-    )
+    solution, hidden = region("SOLUTION", solution, "    "), region("HIDDEN TESTS", hidden)
     answers = 'answers = ""  # five letters, such as "abcda"\n'
-    quiz = "exercise.quiz(answers, questions=5"
+    answers += region("SOLUTION", f'answers = "{KEY}"')
+    counted = f"{QUIZ})\n" + region("HIDDEN TESTS", f'{QUIZ}, key="{KEY}")')
     shown = cell("code", "print(known_rows := 3)")
     shown["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "3\n"}]
     cells = [
         cell("markdown", "# Section: claim\n\nWords."),
-        cell(
-            "code",
-            'run: str = "small"  # name\nsize: str = "mini"  # size\nseed: int = 0  # seed',
-            ["parameters"],
-        ),
-        cell("code", setup),
+        cell("code", PARAMETERS, ["parameters"]),
+        cell("code", "import numpy as np\n\nfrom osnb.teach import exercise"),
         shown,
         *extra,
         cell("markdown", "## Exercises\n\n1. *build*: CCR."),
-        cell("code", BLANK + region("SOLUTION", solution, "    "), **written),
-        cell(
-            "code",
-            theirs + region("HIDDEN TESTS", hidden),
-            grade_id="my_ccr-check",
-            points=1,
-            **graded,
-        ),
+        cell("code", BLANK + solution, grade_id="my_ccr", **WRITTEN),
+        cell("code", THEIRS + hidden, grade_id="my_ccr-check", points=1, **GRADED),
         cell("markdown", "## Quiz\n\n1. Which?\n   - a) this\n   - b) that"),
-        cell(
-            "code",
-            answers + region("SOLUTION", f'answers = "{KEY}"'),
-            ["course"],
-            grade_id="quiz",
-            solution=True,
-        ),
-        cell(
-            "code",
-            f"{quiz})\n" + region("HIDDEN TESTS", f'{quiz}, key="{KEY}")'),
-            ["course"],
-            grade_id="quiz-check",
-            points=5,
-            **graded,
-        ),
+        cell("code", answers, ["course"], grade_id="quiz", **WRITTEN),
+        cell("code", counted, ["course"], grade_id="quiz-check", points=5, **GRADED),
         cell("markdown", f"**Answers.**\n\n{ANSWER}", ["teacher"]),
     ]
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    return {
-        "cells": cells,
-        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
 def put(folder, name="50_work", **changes):
     """Write the source notebook among those of a project; its path."""
     path = folder / "notebooks" / f"{name}.ipynb"
-    path.write_text(json.dumps(notebook(name, **changes), indent=1))
+    path.write_text(json.dumps(notebook(**changes), indent=1))
     return path
+
+
+def ran(*words, cwd=None, **env):
+    """A process that has ended, with what it said as text; `env`: changed variables."""
+    env = os.environ | env
+    return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=300)

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 
-from osnb import publish, record, repro, tables
+from osnb.base import stamps, workbook
+from osnb.book import publish, record, runs
 
 
 def scores(seed):
@@ -30,19 +31,19 @@ def finish(project, notebook, run="small", inputs=None, **parameters):
     text = "".join(f"{key}: {value}\n" for key, value in parameters.items() if key != "seed")
     project.write(notebook, f"run: {run}\n{text}", run=run)
     source = project.folder / "notebooks" / f"{notebook}.ipynb"
-    values = repro.declared(source) | parameters | {"run": run}
-    begun = repro.begin(notebook, values)
+    values = workbook.declared(source) | parameters | {"run": run}
+    begun = runs.begin(notebook, values)
     begun.save("table", table=pd.DataFrame({"seed": [values["seed"]]}), latex="x", inputs=inputs)
     if notebook.endswith("_train"):
-        stamp = begun.stamp() | {"inputs": {"rows": "0"}}
-        for name in ("scores", "scores_best"):
-            tables.write(begun.directory / f"{name}.parquet", scores(values["seed"]), stamp)
         history = pd.DataFrame({"epoch": [1, 2], "loss": [0.5, 0.25], "accuracy": [0.5, 0.75]})
         history.to_parquet(begun.directory / "history.parquet")
+        for name in ("scores", "scores_best"):
+            begun.save(name, table=scores(values["seed"]), inputs={"rows": "0"})
         (begun.directory / "checkpoint.pt").write_bytes(b"not for an archive")
     (begun.directory / "executed.ipynb").write_text(json.dumps({"cells": []}))
-    content = {"notebook": notebook, "run": begun.name, "state": "done", "code": begun.code}
+    content = begun.stamp() | {"state": "done", "code": stamps.of(begun.goldens)}
     content |= {"parameters": values | {"run": begun.name}, "inputs": inputs or {}}
+    del content["versions"]
     content |= record.circumstances() | {"finished": record.now(), "seconds": 1.0}
     content |= {"outputs": publish.results(begun.directory)}
     record.write(begun.directory, content)
@@ -53,5 +54,5 @@ def finish(project, notebook, run="small", inputs=None, **parameters):
 def paper(project):
     """Two training runs and a results run that has read them; their folders."""
     trained = [finish(project, "12_fixture_train", seed=seed) for seed in (0, 1)]
-    read = {folder.name: repro.file_hash(folder / "scores.parquet") for folder in trained}
+    read = {folder.name: stamps.data(folder) for folder in trained}
     return [*trained, finish(project, "13_fixture_results", inputs=read)]

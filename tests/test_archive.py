@@ -8,23 +8,17 @@ import zipfile
 from urllib.parse import unquote
 
 import pytest
-from finished import finish, paper, scores
+from finished import finish, scores
 from rocrate.rocrate import ROCrate
 from typer.testing import CliRunner
 
-from osnb import archive, publish, record, repro, tables
-from osnb.archive.crate import PAPERS
-from osnb.archive.keys import wrong
-from osnb.run import done, execute, plan
-
-
-@pytest.fixture
-def packed(project, tmp_path):
-    """An archive of a paper's three runs, which are still there."""
-    paper(project)
-    (project.folder / "requirements.lock").write_text("numpy==2.0\n")
-    archive.pack(["*"], tmp_path / "all.zip")
-    return tmp_path / "all.zip"
+from osnb.base import workbook
+from osnb.book import archive, publish, record
+from osnb.book.archive.crate import PAPERS
+from osnb.book.archive.members import wrong
+from osnb.book.cli import app
+from osnb.book.run import done, execute, plan
+from osnb.evidence import tables
 
 
 def empty(project):
@@ -53,8 +47,8 @@ def test_an_archive_holds_runs_params_notebooks_and_environment_and_no_checkpoin
         "requirements.lock",
     ]
     own = [name.rpartition("/")[2] for name in names if "/small-seed1/" in name]
-    said = "executed.ipynb history.parquet run.json scores.parquet scores_best.parquet"
-    assert own == f"{said} table.csv table.json table.tex".split()
+    said = "executed.ipynb history.parquet run.json scores.json scores.parquet scores_best.json"
+    assert own == f"{said} scores_best.parquet table.csv table.json table.tex".split()
 
 
 def test_the_same_runs_give_the_same_bytes_whatever_the_files_times(packed, project, tmp_path):
@@ -171,7 +165,7 @@ def test_rocrate_reads_files_runs_and_what_they_were_made_from(packed, tmp_path)
     read = zipfile.ZipFile(packed).read
     for name in names - {"manifest-sha256.txt"}:
         (tmp_path / "one").write_bytes(read(name))
-        assert files[name]["sha256"] == repro.file_hash(tmp_path / "one")
+        assert files[name]["sha256"] == workbook.file_hash(tmp_path / "one")
         assert int(files[name]["contentSize"]) == len(read(name))
     root = crate.root_dataset
     assert [x["name"] for x in root["citation"]] == [PAPERS["1"][1]]
@@ -212,7 +206,7 @@ def test_runs_come_back_as_they_were_are_done_and_are_collected(packed, project)
     assert list(tables.collect("12_fixture_train", "mini")["run"]) == ["small", "small-seed1"]
     for run in record.everything():
         source = run.pop("imported")
-        assert (source["archive"], source["sha256"]) == ("all.zip", repro.file_hash(packed))
+        assert (source["archive"], source["sha256"]) == ("all.zip", workbook.file_hash(packed))
         assert run.keys() >= runs[run["run"]].keys()
 
 
@@ -250,16 +244,14 @@ def test_a_run_that_is_being_made_here_is_never_replaced(packed, project):
 def test_a_run_keeps_its_place_if_its_successor_cannot_be_written(packed, project, monkeypatch):
     folder = finish(project, "12_fixture_train", rate=0.125)
     before = contents(folder)
-    from osnb.archive import unpacking
-
-    rename = unpacking.Path.rename
+    rename = archive.Path.rename
 
     def full(path, target):
         if path.name == "made":
             raise OSError(28, "No space left on device")
         return rename(path, target)
 
-    monkeypatch.setattr(unpacking.Path, "rename", full)
+    monkeypatch.setattr(archive.Path, "rename", full)
     with pytest.raises(OSError, match="No space"):
         archive.unpack(packed, force=True)
     assert contents(folder) == before
@@ -297,15 +289,7 @@ def test_an_imported_run_is_exported_again(packed, project, tmp_path):
 
 @pytest.fixture
 def osnb():
-    """(exit code, what was printed) of `osnb WORDS`, of the commands of this room."""
-    import typer
-
-    from osnb.cli import Polite
-    from osnb.cli.archive import COMMANDS
-
-    app = typer.Typer(cls=Polite)
-    for name, command in COMMANDS.items():
-        app.command(name)(command)
+    """(exit code, what was printed) of `osnb WORDS`."""
 
     def call(*words):
         ended = CliRunner().invoke(app, [str(word) for word in words])
@@ -316,7 +300,7 @@ def osnb():
 
 def test_the_commands_say_in_lines_what_they_did(packed, project, tmp_path, osnb):
     code, out = osnb("export", "12*", "--out", tmp_path / "x.zip")
-    assert (code, out) == (0, f"{tmp_path / 'x.zip'}: 2 runs, 21 files\n")
+    assert (code, out) == (0, f"{tmp_path / 'x.zip'}: 2 runs, 25 files\n")
     assert osnb("export", "12*", "--out", tmp_path / "x.zip")[0] == 2
     empty(project)
     project.add("collects", "12_fixture_train")

@@ -5,9 +5,8 @@ import pytest
 import torch
 from PIL import Image, ImageDraw, ImageEnhance, ImageOps
 
-from osnb.augment import ALL, NO_GEOMETRY, augmix, randaugment
-from osnb.augment.operations import SHIFTS, WARPS, apply, bilinear, nearest
-from osnb.augment.policies import RANGES
+from osnb.datasets.augment import ALL, NO_GEOMETRY, RANGES, augmix, randaugment
+from osnb.datasets.operations import SHIFTS, WARPS, apply, bilinear, nearest
 
 SIZES = [(32, 32), (64, 64), (27, 45)]  # height, width
 
@@ -129,15 +128,6 @@ def test_an_interpolated_operation_is_equal_to_pillows_but_for_ties(
     levels = apart(name, values, gallery(size, channels), bilinear)
     assert levels.max() <= most
     assert (levels > 0).double().mean() <= share
-
-
-@pytest.mark.parametrize("name", sorted(SHIFTS))
-def test_a_shift_by_whole_pixels_is_the_same_interpolated(name):
-    images = gallery((27, 45), 3)
-    for value in range(-15, 16):
-        for image in images:
-            exact, smooth = (PILLOW[name](to_pil(image), how, value) for how in RESAMPLE.values())
-            assert exact == smooth
 
 
 @pytest.mark.parametrize("ops", [ALL, NO_GEOMETRY], ids=["all", "no_geometry"])

@@ -14,7 +14,8 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
-from osnb import batch, record, run
+from osnb.book import record, run
+from osnb.book.batch import engines, jobs
 
 pytestmark = pytest.mark.slow
 RUNS = 4
@@ -251,7 +252,7 @@ def certificates(tmp_path_factory):
 
 def readme_lines(word):
     """The commands of the README that begin with a word, continued lines joined."""
-    from osnb.repro import PACKAGE
+    from osnb.base.workbook import PACKAGE
 
     text = (PACKAGE.parent / "README.md").read_text().replace("\\\n", " ")
     return [line for line in text.splitlines() if line.startswith(word)]
@@ -416,11 +417,11 @@ def test_the_runs_of_a_host_that_is_cut_off_are_finished_elsewhere(four, dask, c
 
 
 def test_a_job_of_slurm_makes_one_run_at_a_time_over_tls(certificates):
-    from osnb.repro import PACKAGE
+    from osnb.base.workbook import PACKAGE
 
-    options = batch.check_slurm(PACKAGE.parent / "params" / "slurm.yaml", certificates)
-    assert options.pop("jobs") > 0
-    with batch.jobs.slurm_cluster(options, certificates) as cluster:
+    options = jobs.options(PACKAGE.parent / "params" / "slurm.yaml", certificates)
+    assert options["jobs"] > 0
+    with jobs.cluster(options, certificates) as cluster:
         script = cluster.job_script()
         assert cluster.scheduler_address.startswith("tls://")
     for part in (
@@ -500,15 +501,15 @@ def test_every_worker_sees_one_gpu_and_its_share_of_the_cores(tmp_path, monkeypa
     monkeypatch.delenv("OMP_NUM_THREADS")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     cores = len(os.sched_getaffinity(0))
-    assert batch.engines.environment(0, 1) == {"OMP_NUM_THREADS": str(cores)}
+    assert engines.environment(0, 1) == {"OMP_NUM_THREADS": str(cores)}
     smi = tmp_path / "nvidia-smi"
     smi.write_text("#!/bin/sh\necho GPU one\necho GPU two\n")
     smi.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    seen = [batch.engines.environment(n, 3)["CUDA_VISIBLE_DEVICES"] for n in range(3)]
+    seen = [engines.environment(n, 3)["CUDA_VISIBLE_DEVICES"] for n in range(3)]
     assert seen == ["0", "1", "0"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
-    assert batch.engines.environment(1, 2)["CUDA_VISIBLE_DEVICES"] == "7"
+    assert engines.environment(1, 2)["CUDA_VISIBLE_DEVICES"] == "7"
 
 
 def test_runs_that_share_their_batches_among_devices_are_not_spread(four):
@@ -525,9 +526,9 @@ def test_a_worker_with_other_code_or_another_folder_is_refused(project):
     sent = {"notebook": plan.notebook, "run": plan.run}
     sent |= {"parameters": plan.parameters, "given": plan.given}
     options = {"force": False, "limit": 0}
-    end = batch.engines.work(sent, "0" * 64, str(project.folder), 1, **options)
+    end = engines.work(sent, "0" * 64, str(project.folder), 1, **options)
     assert "has other code in" in end["error"]["value"]
-    end = batch.engines.work(sent, plan.code(), "/elsewhere", 1, **options)
+    end = engines.work(sent, plan.code(), "/elsewhere", 1, **options)
     assert "start it with OSNB_OUT=/elsewhere" in end["error"]["value"]
     assert not plan.directory.exists()
 
@@ -552,3 +553,15 @@ def test_engines_that_cannot_be_are_refused(four, words, reason):
     assert reason in err
     assert err.count("\n") == 1
     assert not (four.folder / "runs").exists()
+
+
+def test_slurm_s_library_leaves_the_interrupt_as_it_was():
+    code = """
+import signal
+from osnb.book.batch import jobs
+signal.signal(signal.SIGINT, signal.default_int_handler)
+jobs.library()
+print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+    options = {"capture_output": True, "text": True, "check": True}
+    assert subprocess.run([sys.executable, "-c", code], **options).stdout == "True\n"

@@ -10,10 +10,9 @@ import pytest
 import torch
 from PIL import Image
 
-from osnb.augment import AUGMENT
 from osnb.datasets import READERS, BrokenImage, batches, resident
-from osnb.datasets.epochs import _ahead
-from osnb.datasets.images import Images, kept
+from osnb.datasets.augment import AUGMENT
+from osnb.datasets.images import Images, _ahead, kept
 
 A = "n01440764"
 
@@ -52,12 +51,6 @@ def photos(tmp_path):
     return READERS["folder"](tmp_path / "photos", resize=20, crop=16)
 
 
-def test_positions_may_be_read_only_as_those_of_a_pandas_index_are(eleven):
-    positions = np.array([4, 2])
-    positions.flags.writeable = False
-    assert eleven.read(positions)[:, 0, 0, 0].tolist() == [4, 2]
-
-
 def test_an_unshuffled_pass_gives_every_row_in_order_the_last_batch_short(eleven):
     made = take(eleven)
     assert len(made) == 4
@@ -73,13 +66,6 @@ def test_a_shuffled_pass_gives_every_row_once_with_its_own_label(eleven):
     assert labels.tolist() != list(range(11))
     assert sorted(labels.tolist()) == list(range(11))
     assert (pixels[:, 0, 0, 0] * 255).round().tolist() == labels.tolist()
-
-
-def test_rows_may_be_chosen_and_ordered_freely(eleven):
-    rows = pd.DataFrame({"sample": ["s7", "s2"], "label": [-1, 4]}, index=[50, 3])
-    pixels, labels = joined(take(eleven, rows)(0))
-    assert (pixels[:, 0, 0, 0] * 255).round().tolist() == [7, 2]
-    assert labels.tolist() == [-1, 4]
 
 
 @pytest.mark.parametrize("threads", [0, 1, 3])
@@ -99,22 +85,6 @@ def test_crops_change_with_the_epoch_when_random_and_never_in_the_centre(photos)
     assert torch.equal(joined(fixed(0))[0], joined(fixed(1))[0])
     assert not torch.equal(joined(random(0))[0], joined(random(1))[0])
     assert not torch.equal(joined(random(0))[0], joined(fixed(0))[0])
-
-
-def test_images_of_the_windows_size_are_the_same_under_a_random_crop(eleven):
-    assert torch.equal(joined(take(eleven, crop="random")(0))[0], joined(take(eleven)(0))[0])
-
-
-def test_the_transform_gets_uint8_and_a_generator_that_differs_between_batches(eleven):
-    seen = []
-
-    def watch(images, *, generator):
-        seen.append((images.dtype, torch.rand(1, generator=generator).item()))
-        return images
-
-    list(take(eleven, transform=watch)(0))
-    assert {dtype for dtype, _ in seen} == {torch.uint8}
-    assert len({draw for _, draw in seen}) == 4
 
 
 @pytest.mark.parametrize(
@@ -186,21 +156,6 @@ def test_a_data_set_of_which_nothing_decodes_stops_the_run_although_it_may_skip(
         list(take(photos, broken="skip")(0))
 
 
-def test_leaving_a_loop_over_batches_leaves_no_thread_behind(photos):
-    before = set(threading.enumerate())
-    for _ in take(photos, threads=2)(0):
-        assert set(threading.enumerate()) > before
-        break
-    assert set(threading.enumerate()) == before
-
-
-def test_no_more_batches_are_made_ahead_than_there_are_threads():
-    started = []
-    for taken, _ in enumerate(_ahead(started.append, range(20), 3), start=1):
-        assert len(started) <= min(taken + 3, 20)
-    assert sorted(started) == list(range(20))
-
-
 @pytest.mark.parametrize("ending", ["abandoned", "failed", "finished"])
 def test_no_thread_outlives_an_iteration(ending):
     def make(i):
@@ -221,15 +176,6 @@ def test_no_thread_outlives_an_iteration(ending):
     assert set(threading.enumerate()) == before
 
 
-@pytest.mark.parametrize("threads", [0, 2])
-def test_a_file_that_vanished_stops_the_run_even_where_broken_ones_are_skipped(
-    threads, photos, tmp_path
-):
-    (tmp_path / "photos" / A / "04.JPEG").unlink()
-    with pytest.raises(FileNotFoundError, match=r"04\.JPEG"):
-        list(take(photos, broken="skip", threads=threads)(0))
-
-
 # A start in the middle of an epoch.
 
 
@@ -246,44 +192,10 @@ def test_an_epoch_started_in_the_middle_is_the_tail_of_the_whole_one(shuffle, th
             assert torch.equal(one[1], other[1])
 
 
-@pytest.mark.parametrize("threads", [0, 2])
-def test_what_lies_before_the_start_is_not_read(threads, eleven):
-    seen = []
-
-    def read(positions):
-        seen.extend(positions.tolist())
-        return eleven.read(positions)
-
-    list(take(eleven._replace(read=read), threads=threads)(0, start=2))
-    assert sorted(seen) == [6, 7, 8, 9, 10]
-
-
 @pytest.mark.parametrize("start", [-1, 5])
 def test_a_start_beyond_the_epoch_is_refused(start, eleven):
     with pytest.raises(ValueError, match=f"from 0 to 4, the number of batches; got {start}"):
         next(take(eleven)(0, start=start))
-
-
-def test_a_batch_of_which_nothing_decodes_counts(photos, tmp_path):
-    for i in range(3):
-        (tmp_path / "photos" / A / f"{i:02}.JPEG").write_bytes(b"")
-    with pytest.warns(UserWarning, match="3 images did not decode"):
-        whole = list(take(photos, broken="skip")(0))
-    tail = list(take(photos, broken="skip")(0, start=1))
-    assert len(tail) == len(whole) == 3
-    assert all(torch.equal(one[0], other[0]) for one, other in zip(tail, whole, strict=True))
-
-
-def test_rows_fit_what_an_unshuffled_pass_gave_although_images_were_skipped(photos, tmp_path):
-    """What a notebook's `validate` should take its labels from."""
-    (tmp_path / "photos" / A / "04.JPEG").write_bytes(b"")
-    given = photos.rows.assign(label=range(11))
-    made = take(photos, given, broken="skip")
-    assert len(made.rows) == 11  # nothing is known before a pass
-    with pytest.warns(UserWarning, match="1 images"):
-        labels = joined(made(0))[1]
-    assert made.rows["label"].tolist() == labels.tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9, 10]
-    assert len(given) == 11
 
 
 # Images that stay on a device.
@@ -299,31 +211,6 @@ def test_batches_of_resident_images_are_those_without_bit_for_bit(threads, eleve
             assert torch.equal(one[0], other[0])
             assert torch.equal(one[1], other[1])
             assert one[0].dtype == other[0].dtype
-
-
-def test_resident_images_keep_rows_and_shape_and_are_read_once(eleven):
-    seen = []
-
-    def read(positions):
-        seen.extend(positions.tolist())
-        return eleven.read(positions)
-
-    made = resident(eleven._replace(read=read), "cpu")
-    assert seen == []  # not before it is needed, and perhaps in another process
-    assert made.rows is eleven.rows
-    assert made[2:] == eleven[2:]
-    for _ in range(2):
-        assert torch.equal(made.read(np.array([4, 2])), eleven.read(np.array([4, 2])))
-    assert seen == list(range(11))
-    made.read(np.array([4]))[:] = 0  # a batch is a copy
-    assert torch.equal(made.read(np.array([4])), eleven.read(np.array([4])))
-
-
-def test_more_resident_images_than_are_moved_at_a_time_keep_their_places():
-    pixels = torch.arange(2500).remainder(251).to(torch.uint8)[:, None, None, None]
-    rows = pd.DataFrame({"sample": [str(i) for i in range(2500)]})
-    made = resident(Images(rows, lambda positions: pixels[positions], (1, 1, 1)), "cpu")
-    assert torch.equal(made.read(np.arange(2500)), pixels)
 
 
 def test_resident_images_are_read_by_one_thread_however_many_ask_first(eleven):

@@ -1,14 +1,12 @@
 """Bootstrap: every resample beside the metric of the samples it repeats, and DeLong's variance."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
 from osnb import metrics
-from osnb.metrics import bootstrap as module
 
 RATES = np.array([0.0, 0.001, 0.05, 0.1, 0.3, 0.5, 0.75, 1.0])
 CASES = {
@@ -53,17 +51,6 @@ def sample(request):
 # Each row is the metric of the samples that it repeats.
 
 
-def test_each_row_of_the_summary_is_that_of_the_repeated_samples(sample):
-    weights = weights_of(sample[0], sample[2])
-    found = metrics.bootstrap_summary(*sample, weights=weights)
-    assert list(found) == list(metrics.summary(*sample))
-    for row in range(21):
-        slow = metrics.summary(*repeated(sample, weights, row))
-        assert {name: values[row] for name, values in found.items()} == pytest.approx(
-            slow, abs=1e-12
-        )
-
-
 @settings(max_examples=60, derandomize=True, database=None, deadline=None)
 @given(
     known=st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=8),
@@ -86,18 +73,6 @@ def test_rows_agree_on_any_small_sample(known, unknown, seed):
         )
         fpr, ccr = metrics.oscr(*slow)
         assert list(curve[row]) == [ccr[fpr <= q].max() for q in RATES]
-
-
-def test_classes_are_drawn_whole(sample):
-    known, _, unknown = sample
-    units = np.arange(len(known)) % 3, np.array([f"c{i % 4}" for i in range(len(unknown))])
-    weights = weights_of(known, unknown, units=units)
-    for part, ids in zip(weights, units, strict=True):
-        for name in np.unique(ids):
-            assert (part[:, ids == name] == part[:, ids == name][:, :1]).all()
-    found = metrics.bootstrap_summary(*sample, weights=weights)
-    slow = metrics.summary(*repeated(sample, weights, 7))
-    assert {name: v[7] for name, v in found.items()} == pytest.approx(slow, abs=1e-12)
 
 
 def test_aurc_of_each_row_is_that_of_the_repeated_samples(sample):
@@ -128,63 +103,7 @@ def test_augrc_of_each_row_is_that_of_the_repeated_samples(sample):
         assert alone[row] == pytest.approx(metrics.augrc(k, right), abs=1e-12)
 
 
-def test_confidence_of_each_row_is_that_of_the_repeated_samples():
-    rng = np.random.default_rng(0)
-    target, other = rng.random(30), rng.random(20)
-    weights = weights_of(target, other)
-    found = metrics.bootstrap_confidence(target, other, offset=0.1, weights=weights)
-    for row in range(21):
-        copies = (np.repeat(v, w[row]) for v, w in zip((target, other), weights, strict=True))
-        slow = metrics.confidence(*copies, offset=0.1)
-        assert {name: v[row] for name, v in found.items()} == pytest.approx(slow, abs=1e-12)
-
-
-def test_pieces_of_any_size_give_the_same_rows(sample, monkeypatch):
-    weights = weights_of(sample[0], sample[2])
-    whole = metrics.bootstrap_summary(*sample, weights=weights)
-    monkeypatch.setattr(module, "CACHED", 1)
-    one_by_one = metrics.bootstrap_summary(*sample, weights=weights)
-    for name, values in whole.items():
-        np.testing.assert_array_equal(values, one_by_one[name])
-
-
 # What is drawn.
-
-
-def test_every_resample_holds_as_many_units_as_the_sample_does():
-    weights = metrics.bootstrap_weights(np.arange(50), seed=0, resamples=400)
-    assert weights.shape == (401, 50)
-    assert (weights[0] == 1).all()
-    assert (weights.sum(axis=1) == 50).all()
-
-
-def test_copies_follow_the_binomial_distribution():
-    weights = metrics.bootstrap_weights(np.arange(50), seed=0, resamples=4000)[1:]
-    assert weights.mean(axis=0) == pytest.approx(np.ones(50), abs=0.08)  # five standard errors
-    assert weights.var() == pytest.approx(1 - 1 / 50, abs=0.02)
-    assert (weights == 0).mean() == pytest.approx((1 - 1 / 50) ** 50, abs=0.005)
-
-
-def test_draws_are_a_function_of_the_seed_and_not_of_the_names_of_units():
-    ids = np.array(["n2", "n1", "n2", "n3"])
-    first = metrics.bootstrap_weights(ids, seed=3, resamples=9)
-    np.testing.assert_array_equal(first, metrics.bootstrap_weights(ids, seed=3, resamples=9))
-    np.testing.assert_array_equal(
-        first, metrics.bootstrap_weights(np.array([5, 1, 5, 7]), seed=3, resamples=9)
-    )
-    assert (first != metrics.bootstrap_weights(ids, seed=4, resamples=9)).any()
-    np.testing.assert_array_equal(  # the first resamples of many are those of few
-        first, metrics.bootstrap_weights(ids, seed=3, resamples=90)[:10]
-    )
-
-
-def test_both_roles_are_drawn_apart_from_one_seed():
-    ids = np.arange(50)
-    known, unknown = metrics.role_weights(ids, ids, seed=3, resamples=400)
-    assert abs(np.corrcoef(known[1:].ravel(), unknown[1:].ravel())[0, 1]) < 0.03  # four errors
-    again = metrics.role_weights(ids, ids[:7], seed=3, resamples=400)[0]
-    np.testing.assert_array_equal(known, again)  # whatever the other role is
-    assert (known != metrics.role_weights(ids, ids, seed=4, resamples=400)[0]).any()
 
 
 @pytest.mark.parametrize("units", [np.arange(60), np.arange(60) % 2])
@@ -202,13 +121,6 @@ def test_roles_that_were_drawn_alike_are_refused(units):
     metrics.bootstrap_summary(
         known, correct, unknown, weights=metrics.role_weights(units, units, seed=0, resamples=20)
     )
-
-
-@pytest.mark.parametrize("resamples", [0, 5, 100])
-def test_roles_that_could_not_be_drawn_otherwise_are_taken(resamples):
-    one = np.ones((1 + resamples, 4), np.uint16)
-    found = metrics.bootstrap_summary(*drawn(4, 4), weights=(one, one.copy()))
-    assert len(found["auroc"]) == 1 + resamples
 
 
 # A second voice for the spread: DeLong, DeLong & Clarke-Pearson 1988, in the slow form.
@@ -237,25 +149,6 @@ def test_the_spread_of_auroc_is_delongs(digits):
     width = norm.ppf(0.95) * deviation
     assert value == metrics.auroc(known, unknown)
     assert (low, high) == pytest.approx((value - width, value + width), abs=width / 8)
-
-
-def test_the_spread_of_a_paired_difference_is_delongs():
-    rng = np.random.default_rng(1)
-    known, correct, unknown = drawn(300, 200)
-    noisy = known + rng.normal(0, 0.7, 300), correct, unknown + rng.normal(0, 0.7, 200)
-    weights = weights_of(known, unknown, 4000)
-    first, second = (
-        metrics.bootstrap_summary(*columns, weights=weights)["auroc"]
-        for columns in ((known, correct, unknown), noisy)
-    )
-    pairs = (known, unknown), (noisy[0], noisy[2])
-    variance = sum(delong_covariance(p, p) for p in pairs) - 2 * delong_covariance(*pairs)
-    assert (first - second)[1:].std() == pytest.approx(variance**0.5, rel=0.05)
-    z = (first - second)[0] / variance**0.5
-    assert metrics.p_value(first - second) == pytest.approx(2 * norm.sf(abs(z)), abs=0.02)
-    apart = metrics.bootstrap_summary(*noisy, weights=weights_of(unknown, known, 4000)[::-1])
-    unpaired = (first - apart["auroc"])[1:].std()
-    assert unpaired > 1.3 * (first - second)[1:].std()
 
 
 @pytest.mark.parametrize(("known", "unknown"), [(40, 400), (300, 90), (50, 50)])
@@ -297,19 +190,6 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     assert hits / 300 == pytest.approx(0.9, abs=0.05)  # three standard errors
 
 
-def test_classes_that_differ_make_the_interval_over_classes_wider():
-    rng = np.random.default_rng(0)
-    classes = np.repeat(np.arange(20), 30)
-    known, correct, _ = drawn(600, 1)
-    unknown = rng.normal(0, 1, 600) + rng.normal(0, 1, 20)[classes]
-    spread = {}
-    for name, units in {"sample": np.arange(600), "class": classes}.items():
-        weights = weights_of(known, unknown, 500, (np.arange(600), units))
-        found = metrics.bootstrap_summary(known, correct, unknown, weights=weights)
-        spread[name] = found["auroc"][1:].std()
-    assert spread["class"] > 2.5 * spread["sample"]
-
-
 # Intervals and p-values.
 
 
@@ -317,16 +197,6 @@ def test_an_interval_leaves_equal_tails_outside():
     values = np.r_[0.3, np.arange(1001) / 1000]
     assert metrics.interval(values, level=0.9) == pytest.approx((0.3, 0.05, 0.95))
     assert metrics.interval(np.r_[2.0, np.full(9, 2.0)]) == (2, 2, 2)
-
-
-def test_intervals_of_several_measures_come_by_name_or_by_column():
-    sample = drawn(30, 20)
-    found = metrics.bootstrap_summary(*sample, weights=weights_of(sample[0], sample[2]))
-    ends = metrics.interval(found, level=0.8)
-    assert list(ends) == list(found)
-    assert ends["auroc"] == metrics.interval(found["auroc"], level=0.8)
-    frame = metrics.interval(pd.DataFrame(found), level=0.8)
-    np.testing.assert_array_equal(frame.low, [each.low for each in ends.values()])
 
 
 @pytest.mark.parametrize(
@@ -342,13 +212,6 @@ def test_intervals_of_several_measures_come_by_name_or_by_column():
 )
 def test_a_p_value_is_twice_the_smaller_tail(differences, p):
     assert metrics.p_value(np.r_[0.5, differences]) == pytest.approx(p)
-
-
-def test_a_method_does_not_differ_from_itself(sample):
-    weights = weights_of(sample[0], sample[2])
-    twice = [metrics.bootstrap_summary(*sample, weights=weights)["oscr_area"] for _ in range(2)]
-    assert metrics.interval(twice[0] - twice[1]) == (0, 0, 0)
-    assert metrics.p_value(twice[0] - twice[1]) == 1
 
 
 def test_inputs_are_left_as_they_were(sample):

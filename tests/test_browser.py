@@ -10,15 +10,19 @@ import subprocess
 import browser
 import pytest
 
-from osnb import gallery, report, repro
+from osnb.base import workbook
+from osnb.book import report
+from osnb.evidence import gallery
 
 pytestmark = browser.MARKS
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The folder of the report of what is in git."""
+    """The folder of the report of what is in git, with the claims that are decided in print."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report.claims, "SIZES", ["printed"])  # resampling is not what is looked at
+        patch.setattr(report, "verify", list)
         patch.setenv("OSNB_OUT", str(tmp_path_factory.mktemp("site")))
         return report.build().parent
 
@@ -26,7 +30,7 @@ def site(tmp_path_factory):
 def test_the_front_page_lists_all_artefacts_and_shows_their_pictures(site, page):
     page.goto(f"{site.as_uri()}/index.html")
     text = page.inner_text("body")
-    wanted = gallery.artefacts(repro.root()).drop_duplicates(["paper", "artefact"])
+    wanted = gallery.artefacts(workbook.root()).drop_duplicates(["paper", "artefact"])
     assert len(wanted) == 44
     assert not [row.title for row in wanted.itertuples() if row.title.replace("'", "’") not in text]
     sizes = page.eval_on_selector_all(
@@ -80,12 +84,12 @@ def test_figures_keep_white_paper_in_dark_mode(site, page):
 def opened(tmp_path):
     """What `make lab` opens, served from the project's folder, with the settings it writes."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    words = ["make", "-C", str(repro.root()), "--dry-run", "lab"]
+    words = ["make", "-C", str(workbook.root()), "--dry-run", "lab"]
     plan = subprocess.run(words, capture_output=True, text=True, check=True, env=env).stdout
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "overrides.json").write_text(re.search(r"echo '(.+)' >", plan)[1])
     url = re.search(r"--LabApp.default_url=\S+", plan)[0]
-    words = (f"--ServerApp.root_dir={repro.root()}", f"--LabApp.app_settings_dir={tmp_path}/app")
+    words = (f"--ServerApp.root_dir={workbook.root()}", f"--LabApp.app_settings_dir={tmp_path}/app")
     with browser.serving(tmp_path, *words, url) as (address, token):
         yield f"{address}/?token={token}"
 
@@ -95,7 +99,7 @@ def test_make_lab_opens_the_index_as_a_page_whose_links_open_notebooks(opened, p
     page.wait_for_selector(".jp-MarkdownViewer h1", timeout=browser.START * 1000)
     assert "/lab/tree/notebooks/README.md" in page.url
     assert page.locator(".jp-FileEditor").count() == 0
-    names = sorted(path.stem for path in (repro.root() / "notebooks").glob("*.ipynb"))
+    names = sorted(path.stem for path in (workbook.root() / "notebooks").glob("*.ipynb"))
     rows = page.locator(".jp-MarkdownViewer table").first.locator("tbody tr")
     assert rows.locator("td:first-child").all_inner_texts() == names
     if browser.SHOTS:

@@ -4,10 +4,20 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from test_methods import IMAGES, LABELS, TEST, Batches, assert_same, checkpoint, fit, new_model
+from test_methods import (
+    IMAGES,
+    LABELS,
+    TEST,
+    Batches,
+    assert_same,
+    begun,
+    checkpoint,
+    fit,
+    new_model,
+)
 
 from osnb import metrics, scores, train
-from osnb.methods import OWN, c2ae
+from osnb.train.methods import OWN, c2ae
 
 GOOD = {"epochs": 4, "gan_epochs": 12, "gan_rate": 3e-3}
 SHORT = {"epochs": 2, "gan_epochs": 2, "every": 0.0}
@@ -41,33 +51,13 @@ def whole(tmp_path_factory):
     return model, directory
 
 
-def small(classes=3):
-    torch.manual_seed(0)
-    sizes = {"classes": classes, "features": 4, "channels": 1, "size": 8, "width": 2, "latent": 3}
-    return c2ae.Decoder(**sizes)
-
-
-def test_film_is_its_formula():
-    decoder, z = small(), np.array([[1.0, -2.0, 0.5, 3.0], [0.0, 1.0, 2.0, -1.0]])
-    found = decoder.film(torch.tensor(z, dtype=torch.float32), torch.tensor([2, 0]))
-    weight, bias, shift, moved = (p.detach().numpy() for p in list(decoder.parameters())[:4])
-    for row, z_row, told in zip(found, z, ([-1, -1, 1], [1, -1, -1]), strict=True):
-        wanted = (weight @ told + bias) * z_row + (shift @ told + moved)
-        np.testing.assert_allclose(row.detach().numpy(), wanted, rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize("labels", [[0, 0, 1, 2, 4, 4], [3, 3, 3, 3, 3, 3]], ids=str)
 def test_a_step_is_the_paper_s_sum_image_by_image(whole, labels, tmp_path):
     """Of one class only there is no wrong class, and the right one's price is all."""
     model, labels, images = whole[0], torch.tensor(labels), IMAGES[TEST][:6]
     decoder = c2ae.trained(whole[1])
-    run = c2ae.Conditioned(
-        *(model, None, Batches(1), torch.optim.Adam(decoder.parameters()), None, tmp_path),
-        *("float32", 1, 1.0),
-        stage=2,
-        companions={"decoder": decoder},
-        match=0.7,
-    )
+    own = {"stage": 2, "companions": {"decoder": decoder}, "match": 0.7}
+    run = begun(c2ae.Conditioned, model, tmp_path, Batches(1), **own)
     torch.manual_seed(5)
     found = run.values(images, labels).detach().numpy()
     torch.manual_seed(5)
@@ -102,17 +92,6 @@ def test_k_inference_is_the_least_error_of_a_loop_in_the_order_of_the_rows(whole
     assert found.dtype == np.float64
     assert found.shape == KNOWN.shape
     np.testing.assert_allclose(found[:20], wanted, rtol=1e-4)
-
-
-def test_only_known_classes_are_told(whole):
-    model, directory = whole
-    out = train.predict(model, rows)
-    settings = {"model": model, "batches": rows, "directory": directory}
-    fewer = c2ae.own(out, known=1, **settings)["own"]
-    z, images = torch.from_numpy(out.features), IMAGES[TEST]
-    made = c2ae.trained(directory)(z, torch.zeros(len(z), dtype=torch.int64)).detach()
-    wanted = -(made - images).abs().mean(dim=(1, 2, 3)).numpy()
-    np.testing.assert_allclose(fewer, wanted, rtol=1e-4)
 
 
 def test_unknown_digits_are_rebuilt_worse_than_known_ones(whole):
@@ -165,27 +144,6 @@ def test_stage_one_is_plain_training_and_stage_two_leaves_the_classifier(tmp_pat
     assert_same(*(dict(each.state_dict()) for each in (model, plain)))
 
 
-def test_history_has_a_row_per_epoch_of_both_stages(tmp_path):
-    best = iter(range(9))
-    found = {"validate": lambda _: {"accuracy": 0.1 * (b := next(best)), "best": b}}
-    _, history = trained(tmp_path, **found)
-    assert history["epoch"].tolist() == [1, 2, 3, 4]
-    assert history["stage"].tolist() == [1, 1, 2, 2]
-    assert history["best"].isna().tolist() == [False, False, True, True]
-    assert history["accuracy"].tolist() == [0.0, 0.1, 0.1, 0.1]
-    assert next(best) == 2
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "history.parquet"), history)
-
-
-def test_stages_that_are_done_are_skipped(tmp_path):
-    model, history = trained(tmp_path)
-    files = {file: file.read_bytes() for file in sorted(tmp_path.rglob("*.p*"))}
-    again, same = trained(tmp_path)
-    assert_same(dict(model.state_dict()), dict(again.state_dict()))
-    pd.testing.assert_frame_equal(history, same)
-    assert files == {file: file.read_bytes() for file in sorted(tmp_path.rglob("*.p*"))}
-
-
 @pytest.mark.parametrize("stop", [3, 7, 9, 13])  # 1 read, 6 steps, 1 read, 6 steps
 def test_every_stage_resumes_to_the_same_bytes(stop, tmp_path):
     model, history = trained(tmp_path / "whole")
@@ -199,28 +157,6 @@ def test_every_stage_resumes_to_the_same_bytes(stop, tmp_path):
     assert np.array_equal(*scored)
 
 
-@pytest.mark.parametrize("size", [8, 16, 32, 64])
-def test_decoders_make_square_images_normalised_as_the_real_ones(size):
-    sizes = {"classes": 2, "features": 5, "channels": 3, "size": size, "width": 2, "latent": 4}
-    plain, made = c2ae.Decoder(**sizes), c2ae.Decoder(**sizes, mean=(0.1, 0.2, 0.3), std=(0.5,))
-    made.load_state_dict(plain.state_dict())
-    asked = torch.randn(3, 5), torch.tensor([0, 1, 1])
-    pixels, found = plain(*asked), made(*asked)
-    assert pixels.shape == (3, 3, size, size)
-    assert 0 <= pixels.min() < pixels.max() <= 1
-    wanted = 2 * (pixels - torch.tensor([0.1, 0.2, 0.3])[:, None, None])
-    torch.testing.assert_close(found, wanted)
-
-
-def test_the_decoder_comes_back_with_what_it_was_made_of(tmp_path):
-    own = {"gan_width": 4, "latent": 6, "mean": [0.5], "std": [0.25]}
-    trained(tmp_path, **own)
-    found = c2ae.trained(tmp_path)
-    wanted = {"classes": 5, "features": 32, "channels": 1, "size": 8, "width": 4, "latent": 6}
-    assert found.made_of == wanted | {"mean": (0.5,), "std": (0.25,)}
-    assert not any(module.training for module in found.modules())
-
-
 def test_without_a_decoder_a_score_says_what_to_do(tmp_path):
     model = new_model()
     with pytest.raises(FileNotFoundError, match=r"no decoder in .* methods.c2ae.fit first"):
@@ -228,13 +164,3 @@ def test_without_a_decoder_a_score_says_what_to_do(tmp_path):
     fit("plain", model, tmp_path, Batches(1), epochs=1)
     with pytest.raises(FileNotFoundError, match="no decoder in"):
         own(model, tmp_path)
-
-
-def test_several_devices_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="got devices=2"):
-        trained(tmp_path, devices=2)
-
-
-def test_an_error_is_a_mean_of_absolute_differences():
-    made, images = torch.tensor([[[[1.0, -1.0]]]]), torch.tensor([[[[0.5, 1.0]]]])
-    assert c2ae.error(made, images).tolist() == [1.25]

@@ -1,8 +1,6 @@
 """A cache of resized photographs: exact, built once, whole or not there at all."""
 
-import json
 import os
-import pickle
 import shutil
 import signal
 import subprocess
@@ -11,15 +9,15 @@ import threading
 from collections import namedtuple
 from pathlib import Path
 
-import cloudpickle
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
-from osnb.augment import AUGMENT
-from osnb.datasets import READERS, BrokenImage, batches, cache
-from osnb.datasets.cache import Files, Stored, key, stored
+from osnb.datasets import READERS, BrokenImage, batches
+from osnb.datasets import photographs as cache
+from osnb.datasets.augment import AUGMENT
+from osnb.datasets.photographs import Files, stored
 
 A, B = "n01440764", "n02084071"
 SIZES = [(40, 30), (30, 44), (33, 33), (90, 20), (20, 20), (25, 31), (64, 48), (21, 60), (50, 40)]
@@ -112,13 +110,6 @@ def test_broken_images_are_named_or_skipped_as_without_a_cache(threads, photos, 
     assert labels.tolist() == GOOD == made.rows["label"].tolist()
 
 
-def test_a_reader_that_is_bound_by_name_takes_the_cache(photos, tmp_path):
-    READERS.bind("folder", root=photos, cache=str(tmp_path / "cache"), **READ)()
-    assert (folder_of(tmp_path / "cache") / "whole.json").exists()
-    READERS.bind("folder", root=photos, cache="", **READ)()
-    assert len(list(tmp_path.iterdir())) == 2
-
-
 # Once.
 
 
@@ -153,43 +144,7 @@ def test_two_that_want_the_same_cache_at_once_fill_it_once(photos, tmp_path, mon
     assert len(made) == 3
 
 
-def test_it_is_sent_to_another_process_without_its_pixels(photos, tmp_path):
-    made = stored(files(photos), tmp_path / "cache", say=quiet)
-    assert same(made, files(photos))  # the pixels are mapped now
-    sent = pickle.dumps(made)
-    assert len(sent) < 2000
-    assert same(pickle.loads(sent), files(photos))
-    images = READERS["folder"](photos, cache=str(tmp_path / "cache"), **READ)
-    again = pickle.loads(cloudpickle.dumps(images))
-    assert torch.equal(again.read(np.array(GOOD)), images.read(np.array(GOOD)))
-
-
-def test_nothing_read_from_a_cache_can_be_written_to(photos, tmp_path):
-    made = stored(files(photos), tmp_path / "cache", say=quiet)
-    with pytest.raises(ValueError, match="read-only"):
-        made.whole(0)[:] = 0
-
-
 # Its size.
-
-
-def test_size_and_free_space_are_said_before_a_pixel_is_written(photos, tmp_path, monkeypatch):
-    monkeypatch.setattr(cache, "disk_usage", lambda folder: Usage(free=5_000_000))
-    said = []
-
-    def say(line):
-        assert not list(tmp_path.rglob("pixels.u8"))
-        said.append(line)
-
-    stored(files(photos), tmp_path / "cache", say=say)
-    (line,) = said
-    total = (folder_of(tmp_path / "cache") / "pixels.u8").stat().st_size
-    whole = files(photos)
-    broken = 3 * 20 * 20  # its header is read, so its place is kept
-    assert total == sum(whole.whole(i).size for i in GOOD) + broken
-    assert "9 photographs at 20 pixels" in line
-    assert f"{total / 1e9:.3f} GB to write of {total / 1e9:.3f} GB" in line
-    assert line.endswith("the disk has 0.005 GB free")
 
 
 Usage = namedtuple("Usage", "free")
@@ -206,16 +161,6 @@ def test_a_disk_too_small_is_refused_in_a_sentence_before_anything_is_decoded(
     assert not list(tmp_path.rglob("pixels.u8"))
     monkeypatch.undo()
     assert same(stored(files(photos), tmp_path / "cache", say=quiet), files(photos))
-
-
-def test_what_a_killed_process_has_written_is_not_asked_of_the_disk_again(
-    photos, tmp_path, monkeypatch
-):
-    made = stored(files(photos), tmp_path / "cache", say=quiet)
-    (made.folder / "whole.json").unlink()
-    os.truncate(made.folder / "marks.u8", 0)
-    monkeypatch.setattr(cache, "disk_usage", lambda folder: Usage(free=1_000))
-    stored(files(photos), tmp_path / "cache", say=quiet)
 
 
 # Whole or not there.
@@ -248,7 +193,8 @@ def test_a_failure_at_any_photograph_leaves_no_cache_and_costs_one_chunk(
 
 KILLED = """
 import os, signal, sys
-from osnb.datasets import READERS, cache
+from osnb.datasets import READERS
+from osnb.datasets import photographs as cache
 calls = 0
 def counted(plain):
     def call(*given, **named):
@@ -276,22 +222,6 @@ def test_a_kill_at_any_write_leaves_no_cache_and_the_next_run_the_right_one(at, 
     assert same(made, files(photos))
     left = {path.name for path in made.folder.iterdir() if not path.name.startswith(".")}
     assert left == {"about.json", "lock", "marks.u8", "pixels.u8", "sizes.npy", "whole.json"}
-
-
-def test_a_half_written_tail_is_written_again(photos, tmp_path, monkeypatch):
-    monkeypatch.setattr(cache, "CHUNK", 2)
-    made = stored(files(photos), tmp_path / "cache", say=quiet)
-    (made.folder / "whole.json").unlink()
-    os.truncate(made.folder / "marks.u8", 5)  # in the middle of the third chunk
-    with (made.folder / "pixels.u8").open("r+b") as pixels:
-        pixels.seek(int(made.ends[3]))
-        pixels.write(b"x" * 2000)
-    os.truncate(made.folder / "pixels.u8", int(made.ends[6]))
-    seen = decodes(monkeypatch)
-    monkeypatch.setattr(cache, "PROBES", 0)
-    again = stored(files(photos), tmp_path / "cache", say=quiet)
-    assert sorted(seen) == ["e.JPEG", "f.JPEG", "g.JPEG", "h.JPEG", "i.JPEG"]
-    assert same(again, files(photos))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the names of open files in /proc")
@@ -323,24 +253,6 @@ def test_a_disk_that_fills_up_meanwhile_ends_it_with_the_systems_word(
     with pytest.raises(OSError, match="No space left"):
         stored(files(photos), tmp_path / "cache", say=quiet)
     assert not list(tmp_path.rglob("whole.json"))
-
-
-def test_a_file_whose_header_cannot_be_read_is_read_from_its_file(photos, tmp_path, monkeypatch):
-    (photos / A / "a.JPEG").write_bytes(b"")
-    made = stored(files(photos), tmp_path / "cache", say=quiet)
-    assert made.marks[0] == cache.LEFT
-    assert made.sizes[0].tolist() == [0, 0]
-    with pytest.raises(BrokenImage, match=r"a\.JPEG"):
-        made.whole(0)
-    assert all(np.array_equal(made.whole(i), files(photos).whole(i)) for i in GOOD[1:])
-
-
-def test_a_set_of_which_nothing_decodes_has_a_cache_too(tmp_path):
-    (tmp_path / "photos" / A).mkdir(parents=True)
-    (tmp_path / "photos" / A / "a.JPEG").write_bytes(b"")
-    made = stored(files(tmp_path / "photos"), tmp_path / "cache", say=quiet)
-    with pytest.raises(BrokenImage, match=r"a\.JPEG"):
-        made.whole(0)
 
 
 # Changes.
@@ -378,29 +290,6 @@ def test_a_data_set_that_has_changed_gets_another_cache_and_the_old_one_is_named
         assert i in broken or np.array_equal(new.whole(i), plain.whole(i))
 
 
-def test_another_length_of_the_short_side_is_another_cache(photos, tmp_path):
-    said = []
-    paths = files(photos).paths
-    folders = [
-        stored(Files(photos, paths, short), tmp_path / "cache", say=said.append).folder
-        for short in (20, 24, 20)
-    ]
-    assert folders[0] == folders[2] != folders[1]
-    assert len(said) == 2
-    assert not any("changed" in line for line in said)
-
-
-def test_the_key_depends_on_names_sizes_times_and_length_and_on_no_folder(photos, tmp_path):
-    shutil.copytree(photos, tmp_path / "copy")  # with its times
-    paths = files(photos).paths
-    first = key(Files(photos, paths, 20))
-    assert key(Files(tmp_path / "copy", paths, 20)) == first
-    assert key(Files(photos, paths, 21)) != first
-    assert key(Files(photos, paths[::-1], 20)) != first
-    touch(photos / A / "a.JPEG")
-    assert key(Files(photos, paths, 20)) != first
-
-
 def test_pixels_that_another_version_decoded_are_refused(photos, tmp_path):
     made = stored(files(photos), tmp_path / "cache", say=quiet)
     with (made.folder / "pixels.u8").open("r+b") as pixels:
@@ -421,10 +310,3 @@ def test_a_photograph_that_is_gone_is_named(photos, tmp_path):
     (photos / A / "a.JPEG").unlink()
     with pytest.raises(FileNotFoundError, match=r"a\.JPEG"):
         stored(gone, tmp_path / "cache", say=quiet)
-
-
-def test_about_says_what_it_is_a_cache_of(photos, tmp_path):
-    made = stored(files(photos), tmp_path / "cache", say=quiet)
-    about = json.loads((made.folder / "about.json").read_text())
-    assert about == {"root": str(photos), "short": 20, "images": 9}
-    assert isinstance(made, Stored)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from osnb import capstone, losses, metrics, scores
-from osnb.labels import NEGATIVE, UNKNOWN
+from osnb import losses, metrics, scores
+from osnb.base.labels import NEGATIVE, UNKNOWN
+from osnb.teach import capstone
 
 LETTERS = "ACEFHJ"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from osnb.catalogue import Catalogue, numbers
+from osnb.base.catalogue import Catalogue
 
 
 def greet(name, *, word, mark="!"):
@@ -25,26 +25,3 @@ def test_bind_passes_what_the_signature_declares_and_nothing_else():
 def test_bind_names_a_setting_that_is_missing():
     with pytest.raises(TypeError, match="'greet' needs word"):
         CATALOGUE.bind("greet", mark="?")
-
-
-def spread(out, labels, *, temperature, margin=1.0):
-    """A loss of somebody's own."""
-
-
-def test_settings_are_numbers_for_keyword_arguments():
-    assert numbers("temperature=2 margin=-.5", spread) == {"temperature": 2.0, "margin": -0.5}
-    assert numbers("", len) == {}
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("temprature=2", "no setting 'temprature'; spread has: temperature, margin"),
-        ("out=2", "no setting 'out'; spread has: temperature, margin"),
-        ("temperature", "NAME=NUMBER with blanks between; got 'temperature'"),
-        ("margin=0,5", "NAME=NUMBER with blanks between; got 'margin=0,5'"),
-    ],
-)
-def test_a_setting_that_nobody_takes_is_refused(text, reason):
-    with pytest.raises(ValueError, match=reason):
-        numbers(text, spread)

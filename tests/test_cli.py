@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from osnb import record, run
-from osnb.cli import app
+from osnb.book import record, run
+from osnb.book.cli import app
 
 
 def osnb(*words):
@@ -189,21 +189,16 @@ def test_seeds_count_up_from_the_one_that_is_given(works, executed):
     assert executed == ["00_works/small-seed5", "00_works/small-seed6"]
 
 
-def test_a_run_is_made_once_then_skipped_then_forced(works, project):
+def test_a_run_is_made_once_then_skipped_with_its_figures_given_back_then_forced(works, project):
+    figure = project.folder / "figures" / "00_works" / "small" / "figure.svg"
     for words, state in (((), "done"), ((), "skipped, up to date"), (("--force",), "done")):
+        figure.unlink(missing_ok=True)
         code, out, _ = osnb("run", works, *words)
+        assert figure.is_file()
         assert code == 0
         assert out.startswith("[1/1] 00_works/small ")
         assert state in out
     assert str(project.folder / "figures") in out
-
-
-def test_a_skipped_run_gives_back_figures_that_were_removed(works, project):
-    osnb("run", works)
-    figure = project.folder / "figures" / "00_works" / "small" / "figure.svg"
-    figure.unlink()
-    assert "skipped" in osnb("run", works)[1]
-    assert figure.is_file()
 
 
 def test_a_failed_run_is_told_with_its_cell_and_its_notebook(project):
@@ -351,14 +346,13 @@ def test_a_notebook_across_papers_waits_for_the_training_of_each(paper, monkeypa
     assert "40_across" not in osnb("reproduce", "--paper", "palechor2023")[1]
 
 
-@pytest.mark.slow
-def test_a_second_reproduction_skips_everything_and_changes_nothing(paper):
-    assert osnb("reproduce")[0] == 0
-    files = {p: p.stat().st_mtime_ns for p in paper.folder.rglob("*") if p.is_file()}
+def test_a_second_reproduction_skips_everything_and_changes_nothing(packed, project):
+    (project.folder / "params" / "13_fixture_results" / "small.yaml").unlink()  # never made here
+    files = {p: p.stat().st_mtime_ns for p in project.folder.rglob("*") if p.is_file()}
     code, out, _ = osnb("reproduce")
     assert code == 0
-    assert "0 done, 5 skipped, 0 failed" in out
-    assert files == {p: p.stat().st_mtime_ns for p in paper.folder.rglob("*") if p.is_file()}
+    assert "0 done, 1 skipped, 0 failed" in out
+    assert files == {p: p.stat().st_mtime_ns for p in files}
 
 
 # Status, show, outputs
@@ -380,7 +374,7 @@ def test_status_and_show_tell_what_run_json_knows(works):
         "00_works/small: done in",
         "attempt 1",
         "on cpu of",
-        "word       'blue'",
+        "word  'blue'",
         "table.csv",
     ):
         assert part in shown
@@ -478,9 +472,13 @@ def test_folders_and_globs_stand_for_their_files(works, project, executed):
     assert (code, err) == (2, f"osnb: no params file (*.yaml) is in {folder}/absent*.yaml\n")
 
 
-def test_how_every_run_ended_is_written_for_programs(works, project, tmp_path):
-    project.add("raises_in_third_cell", "00_raises")
-    bad = project.write("00_raises", "run: small\n")
+def test_how_every_run_ended_is_written_for_programs(works, project, tmp_path, monkeypatch):
+    ends = {
+        "small": {"state": "done", "unpublished": []},
+        "bad": {"state": "failed", "error": {"name": "KeyError", "value": "'absent'", "cell": 3}},
+    }
+    monkeypatch.setattr(run.execution, "execute", lambda plan, *, limit: ends[plan.run])
+    bad = project.write("00_works", "run: bad\n", run="bad")
     assert osnb("run", works, bad, "--json", tmp_path / "ends.json")[0] == 1
     told = json.loads((tmp_path / "ends.json").read_text())
     assert (told["done"], told["failed"], told["skipped"]) == (1, 1, 0)
@@ -541,7 +539,6 @@ def test_outputs_are_kept_of_default_runs_that_are_done(works, project):
 
 def test_outputs_of_other_values_than_the_defaults_are_not_kept(works):
     works.write_text("run: small\nseed: 3\n")
-    osnb("run", works)
     assert "sets other values than the notebook's defaults" in osnb("outputs")[1]
 
 

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from test_cli import osnb
 
 from osnb import metrics, scores
-from osnb.outputs import Outputs
+from osnb.base.outputs import Outputs
 
 DRAWN = ("--resamples", 40, "--seed", 3)
 

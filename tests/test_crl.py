@@ -3,16 +3,16 @@
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from scipy import stats
-from test_methods import IMAGES, LABELS, TRAIN, Batches, assert_same, checkpoint, fit
+from test_methods import IMAGES, LABELS, TRAIN, Batches, begun, checkpoint
 from torch.nn.functional import cross_entropy, margin_ranking_loss
 
-from osnb import augment, datasets, losses, models, train
-from osnb.methods import METHODS, common, crl
-from osnb.outputs import Outputs
+from osnb import datasets, losses, models, train
+from osnb.base.outputs import Outputs
+from osnb.datasets import augment
+from osnb.train.methods import METHODS, arpl_cs, terms
 
 EPOCHS = 4
 
@@ -56,24 +56,9 @@ def slow_price(k_i, k_j, c_i, c_j):
 def test_a_price_is_the_rule_s_in_every_case():
     for k_i, k_j, n_i, n_j in itertools.product((0.2, 0.5, 0.9), (0.2, 0.5, 0.9), *[range(4)] * 2):
         confidence = torch.tensor([k_i, k_j], dtype=torch.float64)
-        found = crl.ranking(confidence, torch.tensor([n_i, n_j]), epochs=4)
+        found = terms.ranking(confidence, torch.tensor([n_i, n_j]), epochs=4)
         wanted = [slow_price(k_i, k_j, n_i / 4, n_j / 4), slow_price(k_j, k_i, n_j / 4, n_i / 4)]
         assert found.tolist() == pytest.approx(wanted, abs=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("confidence", "right", "wanted"),
-    [
-        ((0.9, 0.6), (0, 0), 0.3),  # right equally often: the difference
-        ((0.9, 0.6), (3, 1), 0.2),  # in order, but by less than the margin
-        ((0.9, 0.2), (3, 1), 0.0),  # in order by more than it
-        ((0.6, 0.9), (3, 1), 0.8),  # out of order
-        ((0.6, 0.6), (3, 1), 0.5),  # no order
-    ],
-)
-def test_a_price_by_hand(confidence, right, wanted):
-    found = crl.ranking(torch.tensor(confidence), torch.tensor(right), epochs=4)
-    assert found.tolist() == pytest.approx([wanted, wanted])
 
 
 def test_the_ranking_is_torchs_margin_ranking_with_the_next_of_the_batch():
@@ -88,29 +73,17 @@ def test_the_ranking_is_torchs_margin_ranking_with_the_next_of_the_batch():
         t = -1.0 if c[i] < c[j] or (c[i] == c[j] and k[i] > k[j]) else 1.0
         pair = k[i : i + 1], k[j : j + 1] + (c[i] - c[j]).abs() / t
         theirs.append(margin_ranking_loss(*pair, torch.tensor([t])))
-    ours = crl.ranking(k, right, epochs=7)
+    ours = terms.ranking(k, right, epochs=7)
     torch.testing.assert_close(ours, torch.stack(theirs))
     slopes = [torch.autograd.grad(each, k)[0] for each in (ours.sum(), sum(theirs))]
     torch.testing.assert_close(*slopes)
 
 
-def test_of_two_equally_confident_ones_the_first_is_pulled_up():
-    k = torch.tensor([0.6, 0.6], requires_grad=True)
-    for right in ([1, 3], [3, 1]):  # as released, even where the partner was right more often
-        found = crl.ranking(k, torch.tensor(right), epochs=4)
-        assert torch.autograd.grad(found[0], k)[0].tolist() == [-1.0, 1.0]
-
-
-def test_a_sample_alone_costs_nothing():
-    assert crl.ranking(torch.tensor([0.7]), torch.tensor([3]), epochs=5).tolist() == [0.0]
-
-
 def run_of(model, directory, count=64, price=2.0):
     """A `Ranked` run that has not begun."""
-    record = {"correctness": crl.Record(count)}
-    plain = (model, losses.softmax, Batches(2), torch.optim.SGD(model.parameters(), lr=0.1), None)
-    own = {"crl": price, "true": LABELS[TRAIN][:count], "companions": record}
-    return crl.Ranked(*plain, directory, "float32", EPOCHS, 1.0, **own)
+    own = {"crl": price, "true": LABELS[TRAIN][:count], "epochs": EPOCHS}
+    own["companions"] = {"correctness": terms.Record(count)}
+    return begun(terms.Ranked, model, directory, Batches(2), **own)
 
 
 def test_a_step_is_its_formula_and_counts_after_it(tmp_path):
@@ -121,51 +94,12 @@ def test_a_step_is_its_formula_and_counts_after_it(tmp_path):
     plain = cross_entropy(logits, labels[rows], reduction="none")
     for seen in (0, 1, 2):  # with the same weights, each time more have been right once more
         right = seen * correct.long()
-        wanted = plain + 2.0 * crl.ranking(confidence, right, epochs=EPOCHS)
+        wanted = plain + 2.0 * terms.ranking(confidence, right, epochs=EPOCHS)
         torch.testing.assert_close(run.values(images[rows], rows), wanted)
         record = run.companions["correctness"].right
         assert record[rows].tolist() == ((seen + 1) * correct).tolist()
         assert record[:24].sum() == 0  # who was not in the batch
     assert 0 < correct.sum() < 40
-
-
-def test_with_weights_that_do_not_move_each_is_counted_every_epoch(tmp_path):
-    model = trained(tmp_path, rate=0.0)
-    images = real(shuffle=False)
-    said = train.predict(model, images).logits.argmax(axis=1)
-    wanted = EPOCHS * (said == images.labels.numpy())
-    assert counts(tmp_path).tolist() == wanted.tolist()
-    assert 0 < wanted.sum() < EPOCHS * len(said)
-
-
-def test_numbered_batches_are_the_same_images_with_their_places(tmp_path):
-    batches = real()
-    before = batches.labels.clone()
-    numbered = crl.numbered(batches)
-    assert len(numbered) == len(batches)
-    for (images, labels), (same, rows) in zip(batches(3), numbered(3), strict=True):
-        assert torch.equal(images, same)
-        assert torch.equal(labels, before[rows])
-    assert torch.equal(batches.labels, before)
-
-
-def test_without_its_price_it_is_plain_training(tmp_path):
-    model = trained(tmp_path / "crl", crl=0.0)
-    optimizer = torch.optim.SGD((plain := new_model()).parameters(), lr=0.1)
-    settings = {"epochs": EPOCHS, "schedule": train.constant, "validate": lambda _: {}, "seed": 0}
-    (tmp_path / "plain").mkdir()
-    train.fit(
-        *(plain, losses.softmax, real()),
-        optimizer=optimizer,
-        directory=tmp_path / "plain",
-        **settings,
-    )
-    assert_same(dict(model.state_dict()), dict(plain.state_dict()))
-
-
-def test_its_price_is_1_unless_told(tmp_path):
-    found = [trained(tmp_path / f"{i}", **own) for i, own in enumerate(({}, {"crl": 1.0}))]
-    assert_same(*(dict(model.state_dict()) for model in found))
 
 
 def order_of(directory, **changes):
@@ -179,17 +113,6 @@ def order_of(directory, **changes):
 def test_with_the_ranking_confidence_follows_correctness(tmp_path):
     (without, _), (ranked, _) = (order_of(tmp_path / f"{p}", crl=p) for p in (0.0, 3.0))
     assert ranked > 0.7 > 0.6 > without
-
-
-def test_a_ranking_that_hears_nothing_of_correctness_makes_all_equally_confident(
-    tmp_path, monkeypatch
-):
-    rule = crl.ranking
-    with monkeypatch.context() as patch:
-        patch.setattr(crl, "ranking", lambda k, r, epochs: rule(k, 0 * r, epochs=epochs))
-        order, spread = order_of(tmp_path / "deaf", crl=3.0)
-    assert order < 0.5
-    assert spread < 0.6 * order_of(tmp_path / "whole", crl=3.0)[1]
 
 
 class Stopping:
@@ -212,21 +135,10 @@ def killed_and_resumed(directory, steps):
     return trained(directory, every=0.0)
 
 
-@pytest.mark.parametrize("steps", [1, 9, 12, 20])  # an epoch has 8
-def test_a_run_that_is_killed_and_resumed_ends_with_the_same_bytes(steps, tmp_path):
-    assert len(real()) == 8
-    whole = trained(tmp_path / "whole", every=0.0)
-    resumed = killed_and_resumed(tmp_path / "broken", steps)
-    assert_same(dict(whole.state_dict()), dict(resumed.state_dict()))
-    assert_same(*(checkpoint(tmp_path / folder) for folder in ("whole", "broken")))
-    assert counts(tmp_path / "broken").max() == EPOCHS
-    history = [pd.read_parquet(tmp_path / each / "history.parquet") for each in ("whole", "broken")]
-    pd.testing.assert_frame_equal(*history)
-
-
 def test_a_run_that_forgets_who_was_right_ends_otherwise(tmp_path, monkeypatch):
     whole = trained(tmp_path / "whole", every=0.0)
-    monkeypatch.setattr(common.Companions, "parts", crl.Companions.__mro__[1].parts)
+    forgetful = lambda run: {"model": run.model, "optimizer": run.optimizer}  # noqa: E731
+    monkeypatch.setattr(terms.Ranked, "parts", forgetful)
     resumed = killed_and_resumed(tmp_path / "broken", 12)
     assert not torch.equal(whole.head.weight, resumed.head.weight)
 
@@ -237,13 +149,8 @@ def test_a_run_that_forgets_who_was_right_ends_otherwise(tmp_path, monkeypatch):
     ids=["none", "a negative's"],
 )
 def test_batches_whose_samples_have_no_class_are_refused(labels, said, tmp_path):
-    batches = common.Passes(Batches(1), 2) if labels is None else Batches(1)
+    batches = arpl_cs.Passes(Batches(1), 2) if labels is None else Batches(1)
     if labels is not None:
         batches.labels = labels
     with pytest.raises(ValueError, match=f"need batches with `labels` >= 0.*{said}"):
         trained(tmp_path, batches)
-
-
-def test_several_devices_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="got devices=2"):
-        fit("crl", new_model(), tmp_path, Batches(1), devices=2)

@@ -3,7 +3,6 @@
 import os
 import pickle
 import struct
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +12,9 @@ import torch
 from PIL import Image
 from scipy.io import savemat
 
-from osnb import protocols
-from osnb.augment import AUGMENT
-from osnb.datasets import READERS, BrokenImage, batches, fine
-from osnb.datasets.images import decode, kept
-from osnb.vision import torchvision
+from osnb.datasets import READERS, BrokenImage
+from osnb.datasets.photographs import decode
+from osnb.datasets.vision import torchvision
 
 A, B = "n01440764", "n02084071"
 
@@ -194,10 +191,6 @@ SHAPES |= dict.fromkeys(("caltech256", "food101"), (3, 224, 224))
 SHAPES |= {"imagenet21k": (3, 224, 224), "mnist": (1, 28, 28), "fashion_mnist": (1, 28, 28)}
 
 
-# all of their images are for testing
-TESTED = ("folder", "imagenet21k", "caltech256", "food101", "lsun_fix")
-
-
 @pytest.fixture(autouse=True)
 def no_official_hashes(monkeypatch):
     there = lambda path, md5=None: os.path.isfile(path)  # noqa: E731
@@ -215,14 +208,6 @@ def made(request, tmp_path):
 # Readers.
 
 
-def test_every_reader_of_files_has_a_fixture():
-    """Here, or in test_ood_readers.py, test_kim_benchmark.py and test_params.py."""
-    drawn = {"digits", "glyphs", "synsets", "gaussian_noise", "uniform_noise", "rademacher_noise"}
-    suites = {"textures", "places365", "places365_large", "lsun_crop", "lsun_resize", "isun"}
-    suites |= {"caltech256", "food101", "lsun_fix", "tinyimagenet_fix"}
-    assert set(READERS) - set(MAKE) <= drawn | suites
-
-
 def test_a_reader_gives_uint8_images_of_its_shape(made):
     images = READERS[made[0]](made[1])
     pixels = images.read(np.arange(len(images.rows)))
@@ -231,25 +216,6 @@ def test_a_reader_gives_uint8_images_of_its_shape(made):
     assert pixels.dtype == torch.uint8
     assert pixels.min() < 50  # noise fills the range
     assert pixels.max() > 200
-
-
-def test_two_reads_agree_in_rows_and_pixels_whatever_is_asked_first(made):
-    once, again = READERS[made[0]](made[1]), READERS[made[0]](made[1])
-    pd.testing.assert_frame_equal(once.rows, again.rows)
-    last = len(once.rows) - 1
-    backwards = again.read(np.arange(last, -1, -1))
-    assert torch.equal(once.read(np.arange(last + 1)), backwards.flip(0))
-    assert torch.equal(again.read(np.array([last, 0, last])), backwards[[0, last, 0]])
-
-
-def test_rows_are_unique_sorted_within_a_split_and_train_comes_first(made):
-    rows = READERS[made[0]](made[1]).rows
-    assert rows["sample"].is_unique
-    splits = rows["split"].tolist()
-    assert set(splits) == ({"test"} if made[0] in TESTED else {"train", "test"})
-    assert splits == sorted(splits, reverse=True)
-    for _, part in rows.groupby("split"):
-        assert part["sample"].tolist() == sorted(part["sample"])
 
 
 @pytest.mark.parametrize("name", sorted(MAKE))
@@ -373,52 +339,12 @@ def test_birds_whose_lists_disagree_are_refused(tmp_path):
         READERS["cub"](tmp_path)
 
 
-def test_attributes_of_birds_and_levels_of_aircraft_are_tables_by_class(tmp_path):
-    make_cub(tmp_path)
-    make_aircraft(tmp_path)
-    table = fine.cub_attributes(tmp_path)
-    assert table.index.tolist() == list(CUB)
-    assert table.to_numpy().tolist() == [[0.0, 33.5, 100.0], [12.25, 0.0, 50.0]]
-    levels = fine.aircraft_levels(tmp_path)
-    assert levels.loc["707-320"].to_dict() == {"family": "Boeing 707", "manufacturer": "Boeing"}
-
-
 def test_classes_of_imagenet_21k_can_be_chosen_and_one_without_a_folder_is_named(tmp_path):
     make_folder(tmp_path / "imagenet21k_val")
     assert set(READERS["imagenet21k"](tmp_path).rows["wnid"]) == {A, B}
     assert set(READERS["imagenet21k"](tmp_path, wnids=[B]).rows["wnid"]) == {B}
     with pytest.raises(ValueError, match="lacks 1 of the classes: n00015388"):
         READERS["imagenet21k"](tmp_path, wnids=[A, "n00015388"])
-
-
-def test_parquet_samples_are_named_by_split_and_row_with_zeros_so_that_they_sort(tmp_path):
-    MAKE["tinyimagenet_parquet"](tmp_path)
-    rows = READERS["tinyimagenet_parquet"](tmp_path).rows
-    assert rows["sample"].tolist() == ["train/000000", "train/000001", "val/000002"]
-    assert rows["split"].tolist() == ["train", "train", "test"]
-
-
-def test_a_small_image_is_decoded_once_and_only_if_asked_for():
-    loaded = []
-
-    def load(position):
-        loaded.append(position)
-        return noise(3, 4, 4, seed=position)
-
-    images = kept(pd.DataFrame({"sample": list("abcd")}), load, (3, 4, 4))
-    for _ in range(2):
-        made = images.read(np.array([2, 0, 2]))
-    assert (made[0].numpy() == noise(3, 4, 4, seed=2)).all()
-    assert sorted(set(loaded)) == [0, 2]
-    assert len(loaded) <= 3
-
-
-def test_small_images_come_out_as_pillow_decodes_them(tmp_path):
-    make_tinyimagenet(tmp_path)
-    images = READERS["tinyimagenet"](tmp_path)
-    for i, path in enumerate(images.rows["path"]):
-        slow = np.asarray(Image.open(BytesIO((tmp_path / path).read_bytes())))
-        assert (images.read(np.array([i]))[0].permute(1, 2, 0).numpy() == slow).all()
 
 
 def test_an_image_of_another_size_than_its_set_is_named(tmp_path):
@@ -465,20 +391,6 @@ def test_torchvision_gives_the_same_pixels_and_class_names(name, first, tmp_path
 # Decoding and cropping.
 
 
-@pytest.mark.parametrize(("kind", "levels"), [("PNG", 0), ("JPEG", 1)])
-@pytest.mark.parametrize("size", [(50, 37), (37, 50), (347, 256), (256, 256), (257, 300)])
-def test_the_centre_agrees_with_torchvision(size, kind, levels, tmp_path):
-    path = tmp_path / A / f"a.{kind}"
-    path.parent.mkdir()
-    Image.fromarray(noise(size[1], size[0], 3)).save(path, kind)
-    slow = torchvision.transforms.Compose(
-        [torchvision.transforms.Resize(256), torchvision.transforms.CenterCrop(224)]
-    )
-    made = READERS["folder"](tmp_path).read(np.array([0]))[0].numpy().transpose(1, 2, 0)
-    slow = np.asarray(slow(Image.open(path).convert("RGB")))
-    assert np.abs(made.astype(int) - slow).max() <= levels
-
-
 @pytest.mark.parametrize("place", [(0.0, 0.0), (0.999, 0.999), (0.5, 0.2), (0.1, 0.9)])
 def test_a_place_agrees_with_torchvision_at_the_pixel_it_means(place, tmp_path):
     photo = Image.open(save(tmp_path / A / "a.png", (60, 40)))
@@ -495,24 +407,10 @@ def encoded(photo, kind, path, **options):
     return decode(path.read_bytes(), str(path))
 
 
-def test_greyscale_is_repeated_over_three_channels(tmp_path):
-    grey = noise(8, 9)
-    made = np.asarray(encoded(Image.fromarray(grey), "PNG", tmp_path / "x"))
-    assert (made == grey[:, :, None]).all()
-    assert made.shape == (8, 9, 3)
-
-
 def test_sixteen_bits_keep_their_upper_eight(tmp_path):
     deep = np.arange(0, 65536, 256, np.uint16).reshape(16, 16) + np.uint16(200)
     made = np.asarray(encoded(Image.fromarray(deep), "PNG", tmp_path / "x"))
     assert (made[:, :, 0] == np.arange(256).reshape(16, 16)).all()
-
-
-def test_cmyk_becomes_the_colour_it_prints(tmp_path):
-    cyan = Image.new("CMYK", (8, 8), (255, 0, 0, 0))
-    red, green, blue = np.asarray(encoded(cyan, "JPEG", tmp_path / "x"))[4, 4].astype(int)
-    assert red < 5
-    assert min(green, blue) > 250
 
 
 @pytest.mark.parametrize("mode", ["P", "RGBA", "LA"])
@@ -544,36 +442,3 @@ def thousand():
     if not root.is_dir():
         pytest.skip("needs imagenet_samples in OSNB_DATA")
     return READERS["folder"](root)
-
-
-def test_each_of_the_thousand_photographs_decodes_and_the_23_of_one_channel_come_out_grey(thousand):
-    rows, root = thousand.rows, Path(os.environ["OSNB_DATA"]) / "imagenet_samples"
-    modes = np.array([Image.open(BytesIO((root / p).read_bytes())).mode for p in rows["path"]])
-    settings = {"batch_size": 50, "seed": 0, "shuffle": False, "transform": AUGMENT["none"]}
-    grey = []
-    for pixels, _ in batches(thousand, rows.assign(label=0), threads=2, **settings)(0):
-        assert pixels.shape[1:] == (3, 224, 224)
-        assert pixels.flatten(1).std(dim=1).min() > 0.02  # a picture, not an even field
-        grey += (pixels.amax(dim=1) == pixels.amin(dim=1)).flatten(1).all(dim=1).tolist()
-    assert (modes == "L").sum() == 23
-    assert all(np.array(grey)[modes == "L"])
-    assert sum(grey) < 30  # a colour file of a grey scene may be among them
-
-
-@pytest.mark.parametrize(
-    ("name", "known", "negative", "unknown"),
-    [("p1", 116, 67, 166), ("p2", 30, 31, 55), ("p3", 151, 97, 164)],
-)
-def test_the_photographs_go_through_every_protocol(thousand, name, known, negative, unknown):
-    rows = protocols.images(protocols.PROTOCOLS[name](), thousand.rows)
-    assert rows["role"].value_counts().to_dict() == {
-        "known": known,
-        "negative": negative,
-        "unknown": unknown,
-    }
-    few = rows.groupby("role").head(3)
-    settings = {"batch_size": 4, "seed": 0, "shuffle": False, "transform": AUGMENT["none"]}
-    made = batches(thousand, few, **settings)
-    labels = torch.cat([labels for _, labels in made(0)]).tolist()
-    assert labels == few["label"].tolist()
-    assert labels[3:] == [-1] * 3 + [-2] * 3

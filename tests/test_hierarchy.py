@@ -1,9 +1,7 @@
-import io
 import lzma
 import os
 import subprocess
 import sys
-import warnings
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,9 +9,8 @@ import nltk.data
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.corpus.reader import WordNetCorpusReader
 
-from osnb import hierarchy, wordnet
+from osnb.protocols import hierarchy
 
 DOG, TENCH, ROOT = "n02084071", "n01440764", "n00001740"
 noun = st.sampled_from(hierarchy.nouns())
@@ -21,45 +18,9 @@ leaf = st.sampled_from(hierarchy.ILSVRC)
 laws = settings(derandomize=True, database=None, deadline=None)
 
 
-def test_the_whole_noun_hierarchy_ships_in_less_than_3_megabytes():
-    assert len(hierarchy.nouns()) == 82_115
-    assert hierarchy.nouns() == tuple(sorted(set(hierarchy.nouns())))
-    assert hierarchy.NOUNS.stat().st_size < 3_000_000
-
-
-def test_the_licence_of_wordnet_ships_beside_it():
-    text = (hierarchy.DATA / "LICENSE.wordnet").read_text()
-    assert "WordNet 3.0 Copyright 2006 by Princeton University" in text
-    assert "NO REPRESENTATIONS OR WARRANTIES" in text
-
-
-def test_importing_reads_nothing_and_the_first_use_takes_under_03_seconds():
-    code = """
-import sys, time
-from osnb import hierarchy
-assert hierarchy._packed.cache_info().currsize == 0
-start = time.process_time()
-hierarchy.parents("n02084071")
-assert time.process_time() - start < 0.3, time.process_time() - start
-assert "nltk" not in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_the_closure_of_the_ilsvrc_classes_holds_1860_synsets():
-    assert len(hierarchy.ILSVRC) == 1000 == len(set(hierarchy.ILSVRC))
-    closure = {w for leaf in hierarchy.ILSVRC for w in (leaf, *hierarchy.ancestors(leaf))}
-    assert len(closure) == 1860
-
-
 def test_no_ilsvrc_class_lies_above_another():
     above = {w for leaf in hierarchy.ILSVRC for w in hierarchy.ancestors(leaf)}
     assert not above & set(hierarchy.ILSVRC)
-
-
-def test_tiny_imagenet_has_200_of_the_ilsvrc_classes():
-    assert len(hierarchy.TINY_IMAGENET) == 200
-    assert set(hierarchy.TINY_IMAGENET) < set(hierarchy.ILSVRC)
 
 
 def test_a_choice_is_on_record_for_every_ilsvrc_ancestor_with_several_hypernyms():
@@ -73,24 +34,6 @@ def test_entity_is_the_one_root_and_every_other_noun_has_a_parent():
     assert [w for w in hierarchy.nouns() if hierarchy.parent(w) is None] == [ROOT]
     assert hierarchy.parents(ROOT) == hierarchy.ancestors(ROOT) == hierarchy.siblings(ROOT) == ()
     assert len(hierarchy.descendants(ROOT, tree=True)) == 82_114
-
-
-def test_names_are_not_unique():
-    cranes = [w for w in hierarchy.ILSVRC if hierarchy.name(w) == "crane"]
-    assert cranes == ["n02012849", "n03126707"]
-
-
-def test_dogs_are_canines_and_domestic_animals_and_the_tree_keeps_the_latter():
-    assert [hierarchy.name(w) for w in hierarchy.parents(DOG)] == ["canine", "domestic animal"]
-    assert hierarchy.name(hierarchy.parent(DOG)) == "domestic animal"
-    assert hierarchy.lemmas(DOG) == ("dog", "domestic_dog", "Canis_familiaris")
-    assert len(hierarchy.leaves(DOG)) == 116
-
-
-def test_the_dogs_that_the_tree_leaves_out_are_italian_greyhound_and_whippet():
-    all_dogs = set(hierarchy.descendants(DOG)) & set(hierarchy.ILSVRC)
-    lost = [hierarchy.name(w) for w in sorted(all_dogs - set(hierarchy.leaves(DOG)))]
-    assert lost == ["Italian greyhound", "whippet"]
 
 
 def test_elsewhere_the_last_listed_hypernym_is_the_parent():
@@ -113,34 +56,6 @@ def test_parent_is_one_of_the_parents_and_children_are_their_inverse(w):
 
 
 @laws
-@given(noun, st.booleans())
-def test_the_ancestors_of_a_child_are_those_of_its_parents_and_the_parents(w, tree):
-    above = {hierarchy.parent(w)} - {None} if tree else set(hierarchy.parents(w))
-    beyond = {a for p in above for a in hierarchy.ancestors(p, tree=tree)}
-    assert set(hierarchy.ancestors(w, tree=tree)) == above | beyond
-    assert len(hierarchy.ancestors(w, tree=tree)) == len(above | beyond)
-    assert w not in above | beyond
-
-
-@laws
-@given(leaf, st.booleans())
-def test_descendants_are_the_inverse_of_ancestors(w, tree):
-    for above in hierarchy.ancestors(w, tree=tree)[:3]:
-        assert w in hierarchy.descendants(above, tree=tree)
-    assert all(w in hierarchy.ancestors(d, tree=tree) for d in hierarchy.descendants(w, tree=tree))
-
-
-@laws
-@given(noun, st.booleans())
-def test_siblings_share_a_parent_and_are_siblings_of_each_other(w, tree):
-    siblings = hierarchy.siblings(w, tree=tree)
-    assert w not in siblings
-    for other in siblings[:5]:
-        assert set(hierarchy.parents(w)) & set(hierarchy.parents(other))
-        assert w in hierarchy.siblings(other, tree=tree)
-
-
-@laws
 @given(noun)
 def test_a_path_climbs_from_the_root_by_single_edges(w):
     path = hierarchy.path(w)
@@ -148,15 +63,6 @@ def test_a_path_climbs_from_the_root_by_single_edges(w):
     assert all(hierarchy.parent(b) == a for a, b in pairwise(path))
     assert hierarchy.ancestors(w, tree=True) == path[:-1][::-1]
     assert hierarchy.distance(w, ROOT) == len(path) - 1
-
-
-@laws
-@given(noun, noun, noun)
-def test_distance_is_a_metric(a, b, c):
-    d = hierarchy.distance
-    assert d(a, b) == d(b, a)
-    assert (d(a, b) == 0) == (a == b)
-    assert d(a, c) <= d(a, b) + d(b, c)
 
 
 @laws
@@ -210,9 +116,8 @@ def corpus():
 
 def test_a_rebuild_gives_the_shipped_file_whatever_the_hash_seed(corpus, tmp_path):
     for seed in "12":
-        code = (
-            "import sys; from osnb import wordnet; wordnet.build(sys.argv[1], folder=sys.argv[2])"
-        )
+        code = "import sys; from osnb.protocols.hierarchy import build; "
+        code += "build(sys.argv[1], folder=sys.argv[2])"
         subprocess.run(
             [sys.executable, "-c", code, tmp_path / seed, corpus],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -224,29 +129,19 @@ def test_a_rebuild_gives_the_shipped_file_whatever_the_hash_seed(corpus, tmp_pat
     assert lzma.decompress(rebuilt) == lzma.decompress(shipped)
 
 
-def test_an_installed_nltk_corpus_gives_the_same_file(corpus, tmp_path, monkeypatch):
-    folder = tmp_path / "corpora" / "wordnet"
-    folder.mkdir(parents=True)
-    (folder / "data.noun").write_bytes((corpus / "data.noun").read_bytes())
-    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
-    wordnet.build(tmp_path / "nouns")
-    shipped = lzma.decompress(hierarchy.NOUNS.read_bytes())
-    assert lzma.decompress((tmp_path / "nouns").read_bytes()) == shipped
-
-
 def test_a_missing_corpus_is_refused_with_the_ways_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setattr(nltk.data, "path", [])
     with pytest.raises(FileNotFoundError, match=r"nltk\.download.*--wordnet /usr/share/wordnet"):
-        wordnet.build(tmp_path / "nouns")
+        hierarchy.build(tmp_path / "nouns")
     with pytest.raises(FileNotFoundError, match=r"data\.noun"):
-        wordnet.build(tmp_path / "nouns", folder=tmp_path)
+        hierarchy.build(tmp_path / "nouns", folder=tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 def test_another_version_of_wordnet_is_refused(tmp_path):
     (tmp_path / "data.noun").write_text("  1 WordNet 3.1 Copyright 2011 by Princeton University\n")
     with pytest.raises(ValueError, match=r"need WordNet 3\.0; got 3\.1"):
-        wordnet.build(tmp_path / "nouns", folder=tmp_path)
+        hierarchy.build(tmp_path / "nouns", folder=tmp_path)
     assert not (tmp_path / "nouns").exists()
 
 
@@ -255,34 +150,4 @@ def test_a_line_of_data_noun_is_read_by_the_letter_of_its_format():
         "09213565 17 n 02 bank 0 river_bank 0 003 @ 09409512 n 0000 + 01234567 v 0101 "
         "@i 00001740 n 0000 | a | slope"
     )
-    assert wordnet._row(line) == "n09213565\tbank river_bank\tn09409512 n00001740\n"
-
-
-@pytest.fixture(scope="session")
-def nltk_reader(corpus):
-    """NLTK's full reader, over the corpus as Debian ships it: two files of no use here missing."""
-
-    class Reader(WordNetCorpusReader):
-        def open(self, file):
-            lexnames = "".join(f"{i} - 1\n" for i in range(45))
-            return io.StringIO(lexnames) if file == "lexnames" else super().open(file)
-
-        def map_wn(self, version=None):
-            return None
-
-    nltk.data.path.append(str(corpus))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield Reader(str(corpus), None)
-    nltk.data.path.remove(str(corpus))
-
-
-def test_nltk_reads_the_same_lemmas_and_hypernyms(nltk_reader):
-    assert nltk_reader.get_version() == "3.0"
-    closure = {w for leaf in hierarchy.ILSVRC for w in (leaf, *hierarchy.ancestors(leaf))}
-    for wnid in sorted(closure | set(hierarchy.nouns()[::50])):
-        synset = nltk_reader.synset_from_pos_and_offset("n", int(wnid[1:]))
-        above = synset.hypernyms() + synset.instance_hypernyms()
-        assert tuple(synset.lemma_names()) == hierarchy.lemmas(wnid)
-        assert sorted(f"n{s.offset():08}" for s in above) == sorted(hierarchy.parents(wnid))
-        assert wnid not in closure or not synset.instance_hypernyms()
+    assert hierarchy._row(line) == "n09213565\tbank river_bank\tn09409512 n00001740\n"

@@ -29,26 +29,30 @@ def test_the_package_alone_brings_nothing_along():
 
 
 def test_a_results_notebook_starts_without_torch():
-    loaded = brought("from osnb import metrics, scores, tables, plots")
+    loaded = brought(
+        "from osnb import book, metrics, plots, scores\nfrom osnb.evidence import tables"
+    )
     assert not loaded & {"torch", "torchvision", "timm", "sklearn"}
     assert {"numpy", "pandas", "matplotlib"} <= loaded
 
 
 def test_training_brings_along_what_torch_does_and_nothing_else():
-    assert (brought("from osnb import train") - brought("import torch")) & HEAVY <= {"numpy"}
+    code = "import sys, torch\nbefore = {*sys.modules}\nfrom osnb import train\n"
+    code += "print(*{name.split('.')[0] for name in {*sys.modules} - before})"
+    assert {*python(code).split()} & HEAVY <= {"numpy"}
 
 
 def test_the_command_line_is_there_at_once():
-    assert not brought("from osnb import cli") & HEAVY
+    assert not brought("from osnb.book import cli") & HEAVY
 
 
 def test_a_params_file_is_checked_before_anything_heavy_is_imported():
-    assert brought("from osnb import run") & HEAVY == {"yaml"}
+    assert brought("from osnb.book import run") & HEAVY == {"yaml"}
 
 
 def test_torchvision_and_timm_import_through_the_guard():
     code = """
-from osnb.vision import torchvision
+from osnb.datasets.vision import torchvision
 import timm
 network = timm.create_model("resnet18", num_classes=3)
 print(torchvision.__version__, timm.__version__, torchvision.transforms.CenterCrop(2))
@@ -75,7 +79,7 @@ except RuntimeError:
 def test_the_guard_declares_operators_only_where_they_are_missing(tmp_path, condition, declared):
     (tmp_path / "torchvision").mkdir()
     (tmp_path / "torchvision" / "__init__.py").write_text(FAKE[condition])
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from osnb import vision; "
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from osnb.datasets import vision; "
     code += "print(len(vision._declared), vision.torchvision.__file__)"
     count, file = python(code).split()
     assert int(count) == declared
@@ -85,7 +89,7 @@ def test_the_guard_declares_operators_only_where_they_are_missing(tmp_path, cond
 def test_the_guard_lets_other_faults_through(tmp_path):
     (tmp_path / "torchvision").mkdir()
     (tmp_path / "torchvision" / "__init__.py").write_text(FAKE["has_another_fault"])
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from osnb import vision"
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from osnb.datasets import vision"
     failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert failed.returncode == 1
     assert "cuda driver too old" in failed.stderr

@@ -7,23 +7,18 @@ import re
 import pandas as pd
 import pytest
 
-from osnb import gallery, index, repro
+from osnb.base import workbook
+from osnb.book import index
+from osnb.evidence import gallery
 
-ROOT = repro.root()
+ROOT = workbook.root()
 FOLDER = ROOT / "notebooks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 README, LECTURER = (
     (FOLDER / name).read_text(encoding="utf8") for name in ("README.md", "LECTURER.md")
 )
 PAGES = {"README.md": README, "LECTURER.md": LECTURER}
-TRAPS = (
-    "post-softmax",
-    "float32 saturation",
-    "duplicate splits",
-    "FPR's direction",
-    "test data in model selection",
-    "OSCR's four definitions",
-)
+WAYS = index.paths()
 
 
 def table(text, head):
@@ -41,15 +36,10 @@ def table(text, head):
     return rows
 
 
-@pytest.mark.parametrize("name", ["notebooks", "extremes", *(f"path {x}" for x in index.PATHS)])
+@pytest.mark.parametrize("name", ["notebooks", "extremes", *(f"path {x}" for x in WAYS)])
 def test_the_index_holds_what_notebooks_and_measurements_say(name):
     wanted = gallery.markdown(index.blocks(ROOT)[name])
     assert gallery.block(README, name) == wanted, "run osnb outputs"
-
-
-def test_every_notebook_is_in_the_index_once():
-    rows = table(gallery.block(README, "notebooks"), "notebook")
-    assert [row[0] for row in rows] == [f"[{name}]({name}.ipynb)" for name in NAMES]
 
 
 def test_every_notebook_is_measured_and_keeps_the_limits_of_the_course():
@@ -86,63 +76,29 @@ def test_every_notebook_that_is_named_exists(page):
 # Paths
 
 
-@pytest.mark.parametrize("name", index.PATHS)
+@pytest.mark.parametrize("name", WAYS)
 def test_sums_are_the_sums(name):
     rows = table(gallery.block(README, f"path {name}"), "session")
     *sessions, total = [list(map(int, row[2:])) for row in rows]
     assert [sum(column) for column in zip(*sessions, strict=True)] == total
     costs = index.measured(ROOT)["seconds"]
-    for session, (run, read, rest, minutes) in zip(index.PATHS[name], sessions, strict=True):
+    for session, (run, read, rest, minutes) in zip(WAYS[name], sessions, strict=True):
         assert run == sum(costs[list(session.notebooks)])
         assert read + math.ceil(run / 60) + rest == minutes
 
 
-@pytest.mark.parametrize("name", index.PATHS)
+@pytest.mark.parametrize("name", WAYS)
 def test_every_session_leaves_a_quarter_for_exercises_and_talk(name):
     rows = table(gallery.block(README, f"path {name}"), "session")
     assert all(int(row[4]) >= int(row[5]) / 4 for row in rows)
 
 
 def test_the_three_paths_are_two_hours_one_day_and_ten_sessions_of_all_notebooks():
-    assert [sum(s.minutes for s in way) for way in index.PATHS.values()] == [120, 360, 900]
-    term = [name for session in index.PATHS["one term"] for name in session.notebooks]
-    assert len(index.PATHS["one term"]) == 10
+    assert [sum(s.minutes for s in way) for way in WAYS.values()] == [120, 360, 900]
+    term = [name for session in WAYS["one term"] for name in session.notebooks]
+    assert len(WAYS["one term"]) == 10
     assert sorted(term) == NAMES
     assert term == sorted(term)  # what a notebook needs comes before it
-
-
-def test_the_lecturer_s_plans_fill_their_slots():
-    plans = re.findall(r"\| minutes \| what \|\n(?:\|.*\n)+", LECTURER)
-    sums = [sum(int(row[0]) for row in table(plan, "minutes")) for plan in plans]
-    assert sums == [index.SHORT, index.LONG, index.LONG]
-
-
-def test_the_day_has_an_opening_question_for_each_session():
-    questions = table(LECTURER, "session")
-    assert len(questions) == len(index.PATHS["one day"])
-
-
-# Traps
-
-
-def test_each_trap_of_the_field_has_a_row():
-    said = " ".join(row[0] for row in table(LECTURER, "trap"))
-    assert [trap for trap in TRAPS if trap not in said] == []
-
-
-@pytest.mark.parametrize("row", table(LECTURER, "trap"), ids=lambda row: row[0])
-def test_each_trap_s_section_and_cell_are_in_its_notebook(row):
-    _, link, heading, quoted, _ = row
-    cells = index.cells(FOLDER / re.search(r"\((.+)\)", link)[1])
-    inside, found = False, []
-    for cell in cells:
-        if cell["cell_type"] == "markdown":
-            heads = re.findall(r"^## (.+)$", cell["source"], re.M)
-            inside = heads[-1] == heading if heads else inside
-        elif inside:
-            found.append(cell["source"])
-    assert found, f"no section {heading!r} with code"
-    assert any(quoted.strip("`") in source for source in found)
 
 
 # The parts
@@ -199,7 +155,7 @@ def test_measurements_are_renewed_and_the_others_kept(project):
 
 
 def test_osnb_outputs_measures_the_runs_and_writes_the_index(monkeypatch, project):
-    from osnb.cli import more
+    from osnb.book.cli import more
 
     monkeypatch.setattr(gallery, "rows", lambda *_: pd.DataFrame({"a": []}))
     monkeypatch.setattr(gallery, "findings", lambda *_: pd.DataFrame({"a": []}))

@@ -1,18 +1,15 @@
 """Photographs decoded and resized: Pillow is the second voice, of every kind of file."""
 
-import os
 import warnings
 from io import BytesIO
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from osnb.datasets import READERS, BrokenImage
-from osnb.datasets.images import decode
-from osnb.datasets.jpeg import _decoded, _uneven, lengths, resized
-from osnb.vision import torchvision
+from osnb.datasets import BrokenImage
+from osnb.datasets.photographs import _decoded, decode, lengths, resized
+from osnb.datasets.vision import torchvision
 
 
 def scene(width, height, seed=0):
@@ -119,17 +116,6 @@ def test_where_torch_would_be_two_levels_off_the_pixels_are_pillows(size):
     assert (resized(data, "it", 256) == by_pillow(data, 256)).all()
 
 
-def test_halves_are_rounded_alike_where_weights_are_exact_or_sums_of_a_half_are_rare():
-    assert _uneven(320, 256)
-    assert _uneven(288, 256)
-    assert not any(_uneven(before, 256) for before in (512, 1024, 256, 128, 200, 375, 333, 480))
-
-
-def test_colours_stored_as_such_are_not_taken_for_brightness_and_colour():
-    red = encoded(Image.new("RGB", (16, 16), (250, 5, 5)), keep_rgb=True)
-    assert resized(red, "red", 16).mean(axis=(1, 2)) == pytest.approx([250, 5, 5], abs=2)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_a_damaged_file_is_broken_or_has_the_pixels_that_pillow_gives_it(seed):
     rng, broken = np.random.default_rng(seed), 0
@@ -157,27 +143,3 @@ def test_a_photograph_too_large_for_pillow_is_left_to_its_judgement(monkeypatch)
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
     with pytest.raises(BrokenImage, match=r"it does not decode .*decompression bomb"):
         resized(JPEGS["4:2:0"], "it", 50)
-
-
-def test_a_photograph_is_not_written_to():
-    data = JPEGS["4:4:4"]
-    before = bytes(data)
-    resized(data, "it", 50)
-    assert data == before
-
-
-def test_windows_of_the_thousand_photographs_are_within_a_level_of_pillows():
-    root = Path(os.environ.get("OSNB_DATA", "absent")) / "imagenet_samples"
-    if not root.is_dir():
-        pytest.skip("needs imagenet_samples in OSNB_DATA")
-    images = READERS["folder"](root)
-    places = np.random.default_rng(0).random((len(images.rows), 2))
-    most, shares = 0, []
-    for i in range(0, len(images.rows), 4):
-        made = images.read(np.array([i]), places[i : i + 1])[0].numpy()
-        slow = by_pillow((root / images.rows["path"][i]).read_bytes(), 256)
-        top, left = (int(u * (n - 224 + 1)) for u, n in zip(places[i], slow.shape[1:], strict=True))
-        found, share = levels(made, slow[:, top : top + 224, left : left + 224])
-        most, shares = max(most, found), [*shares, share]
-    assert most <= 1
-    assert 0 < np.mean(shares) < 0.004

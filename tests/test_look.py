@@ -8,8 +8,8 @@ import pytest
 from finished import finish
 from typer.testing import CliRunner
 
-from osnb import record
-from osnb.cli import app
+from osnb.book import record
+from osnb.book.cli import app
 
 ESCAPE = "a\x1b[2J\u202eb[bold]:smile:\x07"
 WRITTEN = r"a\x1b[2J\u202eb[bold]:smile:\x07"

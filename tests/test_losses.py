@@ -7,8 +7,8 @@ import torch
 from scipy import special
 
 from osnb import losses
-from osnb.labels import NEGATIVE
-from osnb.outputs import Outputs
+from osnb.base.labels import NEGATIVE
+from osnb.base.outputs import Outputs
 
 K = 4
 SETTINGS = {
@@ -166,23 +166,6 @@ def test_gradient_of_a_negative_pulls_entropic_to_uniform_and_background_to_its_
     torch.testing.assert_close(z.grad, expected)
 
 
-def test_entropic_is_least_where_all_known_classes_are_equally_likely():
-    flat = Outputs(torch.full((1, K), 5.0), ())
-    tilted = Outputs(torch.tensor([[5.0, 5.0, 5.0, 5.1]]), ())
-    label = torch.tensor([NEGATIVE])
-    assert losses.entropic(flat, label, weight=1.0).item() == pytest.approx(math.log(K))
-    assert losses.entropic(tilted, label, weight=1.0) > losses.entropic(flat, label, weight=1.0)
-
-
-def test_known_rows_of_softmax_and_entropic_are_torchs_cross_entropy(batch):
-    logits, _, labels = batch
-    known = labels >= 0
-    theirs = torch.nn.functional.cross_entropy(logits[known], labels[known], reduction="none")
-    out = Outputs(logits, ())
-    torch.testing.assert_close(losses.softmax(out, labels)[known], theirs)
-    torch.testing.assert_close(losses.entropic(out, labels, weight=9.0)[known], theirs)
-
-
 @pytest.mark.parametrize("smoothing", [0.0, 0.3, 0.9])
 def test_smoothed_is_torchs_with_its_share_for_the_true_class_too(smoothing, batch):
     logits, _, labels = batch
@@ -200,20 +183,6 @@ def test_smoothed_is_torchs_with_its_share_for_the_true_class_too(smoothing, bat
     torch.testing.assert_close(ours[known], theirs)
 
 
-def test_arpls_margin_is_torchs_margin_ranking_loss(batch):
-    logits, features, labels = batch
-    logits, labels = logits[:, :K], labels.clamp(min=0)
-    points, radius = features[:K].clone(), torch.tensor(0.4, dtype=torch.float64)
-    distance = ((features[:, None] - points) ** 2).mean(2)
-    ours = losses.arpl(Outputs(logits, features, distance - radius), labels, weight=0.1)
-    own = ((features - points[labels]) ** 2).mean(1)
-    ranking = torch.nn.MarginRankingLoss(margin=1.0, reduction="none")
-    theirs = torch.nn.functional.cross_entropy(logits, labels, reduction="none")
-    theirs = theirs + 0.1 * ranking(radius.expand(9), own, torch.ones(9))
-    torch.testing.assert_close(ours, theirs)
-    assert (own - radius + 1 > 0).any()
-
-
 def test_background_divided_by_weights_has_the_mean_of_torchs_weighted_cross_entropy(batch):
     logits, _, labels = batch
     weights = SETTINGS["weights"].double()
@@ -221,17 +190,6 @@ def test_background_divided_by_weights_has_the_mean_of_torchs_weighted_cross_ent
     target = labels.where(labels != NEGATIVE, K)
     theirs = torch.nn.functional.cross_entropy(logits, target, weight=weights)
     torch.testing.assert_close(ours.mean(), theirs)
-
-
-@pytest.mark.parametrize("name", losses.LOSSES)
-def test_a_row_does_not_depend_on_its_neighbours(name, batch):
-    logits, features, labels = batch
-    logits, loss = logits[:, : columns(name)], losses.LOSSES.bind(name, **SETTINGS)
-    whole = loss(Outputs(logits, features, slack_of(logits)), labels)
-    for i in range(len(labels)):
-        row = logits[i : i + 1]
-        alone = loss(Outputs(row, features[i : i + 1], slack_of(row)), labels[i : i + 1])
-        torch.testing.assert_close(alone[0], whole[i])
 
 
 @pytest.mark.parametrize("name", losses.LOSSES)
@@ -255,19 +213,3 @@ def test_class_weights_are_equation_4():
 def test_class_weights_refuse_an_empty_class():
     with pytest.raises(ValueError, match=r"none of 4 has label \[2\]"):
         losses.class_weights(torch.tensor([0, 1, NEGATIVE]), classes=4)
-
-
-def test_a_wrong_name_or_a_missing_setting_is_named():
-    with pytest.raises(
-        KeyError, match="arpl, background, edl, entropic, objectosphere, rpl, smoothed, softmax"
-    ):
-        losses.LOSSES.bind("entropy")
-    with pytest.raises(TypeError, match="'objectosphere' needs margin, scale"):
-        losses.LOSSES.bind("objectosphere", weight=1.0)
-    with pytest.raises(KeyError, match="rows, weights"):
-        losses.background(
-            Outputs(torch.zeros(1, 2), ()),
-            torch.tensor([0]),
-            weights=torch.ones(2),
-            division="mean",
-        )

@@ -5,7 +5,6 @@ and a label, which is made from it here; they are given float64, so that no roun
 """
 
 from importlib import import_module as library
-from itertools import permutations
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ import torch
 from sklearn import metrics as sklearn
 
 from osnb import metrics
-from osnb.vision import torchvision  # noqa: F401  # libraries, imported later, need the guard
+from osnb.datasets.vision import torchvision  # noqa: F401  # libraries, imported later, need the guard
 
 WITHOUT_TIES = ["distinct", "float32", "mostly unknown", "mostly known", "logits"]
 
@@ -221,95 +220,5 @@ def test_pytorch_ood_finds_the_same_openness(training, testing, target):
 # Where definitions differ: that they do, and that the rule named is the reason.
 
 
-@pytest.mark.parametrize("theirs", [osr("fpr_at_95tpr"), ood("fpr_at_tpr", tpr=0.95)])
-def test_fpr95_of_libraries_looks_for_the_unknown_and_ours_for_the_known(theirs):
-    sample = SETS["mostly unknown"]
-    assert abs(OURS["fpr95"](*sample) - theirs(*sample)) > 0.01
-    close(OURS["fpr95 of unknown"](*sample), theirs(*sample))
-
-
-@pytest.mark.parametrize("name", ["tied", "mostly unknown", "mostly known"])
-def test_aupr_of_pytorch_ood_is_a_trapezoid_and_ours_a_step(name):
-    theirs = ood("aupr")(*SETS[name])
-    assert abs(OURS["ap of unknown"](*SETS[name]) - theirs) > 1e-4
-    close(OURS["trapezoid of unknown"](*SETS[name]), theirs)
-
-
-def test_oscr_of_osr_metrics_is_0_if_all_scores_are_equal_and_ours_half_the_accuracy():
-    known, correct, unknown = np.ones(10), np.arange(10) < 8, np.ones(5)
-    assert osr_oscr(known, correct, unknown)[2] == 0
-    assert metrics.oscr_area(known, correct, unknown) == 0.4
-    known[0] = 2  # one other score is enough
-    close(metrics.oscr_area(known, correct, unknown), osr_oscr(known, correct, unknown)[2])
-
-
-def test_fpr_of_osr_metrics_leaves_out_points_of_the_curve_on_a_straight_line():
-    known = unknown = np.arange(20.0)  # the curve is the diagonal, with a point every 0.05
-    theirs = osr("fpr_at_95tpr")(known, None, unknown)
-    assert (OURS["fpr95 of unknown"](known, None, unknown), theirs) == (0.95, 1)
-    score, label = ranked(known, unknown)
-    fpr, tpr, _ = sklearn.roc_curve(label, score)
-    assert len(fpr) < 20
-    assert fpr[np.argmax(tpr >= 0.95)] == theirs
-    assert scikit_fpr95("unknown")(known, None, unknown) == 0.95
-
-
-def test_e_aurc_of_osr_metrics_subtracts_the_best_order_and_ours_its_limit():
-    gaps = []
-    for size in (60, 6000):
-        score, right = pooled(*drawn(size, size))
-        theirs = osr_risk("eaurc")(*drawn(size, size))
-        close(metrics.aurc(score, right) - metrics.aurc(right.astype(float), right), theirs)
-        gaps.append(abs(metrics.e_aurc(score, right) - theirs))
-    assert gaps[0] > 1e-3
-    assert gaps[1] < gaps[0] / 50
-
-
-def test_aurra_of_pytorch_ood_orders_ties_by_row_and_ours_is_the_mean_over_the_orders():
-    score, rows = np.ones(5), list(permutations([True, True, True, False, False]))
-    theirs = [ood_risk(score, np.array(row)) for row in rows]
-    assert max(theirs) - min(theirs) > 0.3
-    close(metrics.aurc(score, np.array(rows[0])), np.mean(theirs))
-
-
-# shift: where the sigmoid of a normal score is about to round to 1
-@pytest.mark.parametrize(("kind", "shift"), [(np.float32, 17), (np.float64, 37)])
-def test_auroc_of_torchmetrics_takes_scores_outside_0_and_1_through_a_sigmoid(kind, shift):
-    known, _, unknown = drawn(500, 500, kind=kind, shift=shift)
-    score, label = torch.tensor(np.append(known, unknown)), torch.arange(1000) < 500
-    theirs = library("torchmetrics.functional.classification").binary_auroc(score, label.long())
-    assert metrics.auroc(known, unknown) - theirs > 0.02
-    squashed = score.sigmoid().numpy()
-    close(metrics.auroc(squashed[:500], squashed[500:]), theirs, tolerance=5e-7)
-
-
 # torch-uncertainty brings 23 packages and another rich, so the lock leaves it out; to see these:
 # pip install 'torch-uncertainty[cpu]==0.13.0' in an environment of its own.
-
-
-@pytest.fixture
-def uncertain():
-    pytest.importorskip("lightning", reason="torch-uncertainty is not part of the lock")
-    return pytest.importorskip("torch_uncertainty.metrics.classification")
-
-
-def test_aurc_of_torch_uncertainty_is_a_trapezoid_from_the_first_sample_on(uncertain):
-    score, right = pooled(*SETS["float32"])  # 128 rows: its float32 coverages are exact
-    found = uncertain.AURC()
-    others = np.full(len(score), -99.0)  # never the maximum
-    found.update(torch.tensor(np.stack([score, others], axis=1)), torch.tensor(~right).long())
-    theirs = float(found.compute())
-    assert abs(metrics.aurc(score, right) - theirs) > 1e-4
-    risk = metrics.risk_coverage(score, right)[1]
-    close((risk.sum() - (risk[0] + risk[-1]) / 2) / (len(risk) - 1), theirs)
-
-
-@pytest.mark.filterwarnings("ignore:Metric `FPR95` will save:UserWarning")
-def test_fpr95_of_torch_uncertainty_is_at_the_first_score_that_reaches_the_rate(uncertain):
-    for known, correct, unknown in SETS.values():
-        for of, name in {"known": "fpr95", "unknown": "fpr95 of unknown"}.items():
-            found = uncertain.FPR95(pos_label=1)
-            found.update(*map(torch.tensor, ranked(known, unknown, of)))
-            close(OURS[name](known, correct, unknown), found.compute(), tolerance=1e-7)  # float32
-    known, _, unknown = sample = SETS["mostly unknown"]  # kim: the last score that has the rate
-    assert metrics.fpr_at_tpr(known, unknown, tpr=0.95, convention="kim") > OURS["fpr95"](*sample)

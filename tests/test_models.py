@@ -3,14 +3,12 @@
 import pickle
 from itertools import pairwise
 
-import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
-from osnb import models, train
-from osnb.outputs import Outputs
-from osnb.vision import torchvision
+from osnb import models
+from osnb.datasets.vision import torchvision
 
 SMALL, LARGE = (3, 32, 32), (3, 64, 64)
 SHAPES = {"mlp": (1, 8, 8), "conv": SMALL, "resnet9": SMALL, "vgg32": SMALL}
@@ -49,25 +47,6 @@ def small(name, **settings):
     return models.MODELS.bind(name, classes=7, features=5, backbone="resnet18", **settings)()
 
 
-@pytest.mark.parametrize("name", models.MODELS)
-@pytest.mark.parametrize("training", [True, False])
-def test_a_call_gives_outputs_of_the_promised_shapes(name, training):
-    torch.manual_seed(0)
-    model = small(name).train(training)
-    out = model(torch.rand(2, *SHAPES[name]))
-    assert isinstance(out, Outputs)
-    assert out.logits.shape == (2, 7)
-    assert out.features.shape == (2, 5)
-    out.logits.sum().backward()
-    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
-
-
-@pytest.mark.parametrize("name", models.MODELS)
-def test_the_parameters_are_as_many_as_the_layers_say(name):
-    model = small(name)
-    assert sum(p.numel() for p in model.parameters()) == COUNTS[name]
-
-
 @pytest.mark.parametrize("head", ["arpl", "rpl"])
 @pytest.mark.parametrize("name", [name for name in models.MODELS if name != "mlp"])
 def test_a_head_of_points_replaces_the_linear_one_and_fills_the_slack(name, head):
@@ -99,59 +78,6 @@ def test_points_measure_what_chen_et_al_define(name, turn):
             assert slack[n, c].item() == pytest.approx(distance - 0.25, abs=1e-5)
 
 
-def test_points_start_from_a_tenth_of_a_normal_distribution():
-    torch.manual_seed(0)
-    assert models.HEADS["arpl"](features=128, classes=50).points.std().item() == pytest.approx(
-        0.1, rel=0.05
-    )
-
-
-def test_predict_gives_logits_of_a_head_of_points():
-    torch.manual_seed(0)
-    model, images = small("conv", head="arpl").eval(), torch.rand(3, *SMALL)
-    out = train.predict(model, lambda _: [(images[:2], None), (images[2:], None)])
-    with torch.no_grad():
-        np.testing.assert_allclose(out.logits, model(images).logits, rtol=1e-4, atol=1e-6)
-
-
-def test_vgg32_has_the_papers_layers():
-    torch.manual_seed(0)
-    model = models.vgg32(classes=20)
-    assert sum(p.numel() for p in model.parameters()) == 1_001_664
-    assert model.head.bias is None
-    sizes, image = [], torch.rand(2, 3, 32, 32)
-    for layer in model.trunk:
-        image = layer(image)
-        kind = type(layer).__name__
-        sizes.append((kind[0], *image.shape[1:3]))
-    large = [("S", 64, 32), ("S", 64, 32), ("S", 128, 16)]
-    middle = [("S", 128, 16), ("S", 128, 16), ("S", 128, 8)]
-    small = [("S", 128, 8), ("S", 128, 8), ("S", 128, 4)]
-    dropped = [("D", 3, 32)], [("D", 128, 16)], [("D", 128, 8)]
-    expected = [*dropped[0], *large, *dropped[1], *middle, *dropped[2], *small]
-    assert sizes[:-2] == expected
-
-
-def test_vgg32_starts_from_its_normal_distributions():
-    torch.manual_seed(0)
-    for layer in models.vgg32(classes=20).trunk.modules():
-        if isinstance(layer, torch.nn.Conv2d):
-            assert layer.weight.std().item() == pytest.approx(0.05, rel=0.1)
-        if isinstance(layer, torch.nn.BatchNorm2d):
-            assert layer.weight.mean().item() == pytest.approx(1, abs=0.01)
-            assert layer.weight.std().item() == pytest.approx(0.02, rel=0.5)
-
-
-@pytest.mark.parametrize("name", models.MODELS)
-def test_in_autocast_the_head_still_computes_in_float32(name):
-    torch.manual_seed(0)
-    model = small(name).eval()
-    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        out = model(torch.rand(2, *SHAPES[name]))
-    assert out.logits.dtype == out.features.dtype == torch.float32
-    assert (out.logits != out.logits.bfloat16().float()).any()
-
-
 def test_resnet50_computes_what_torchvisions_resnet50_computes():
     torch.manual_seed(0)
     ours = models.resnet50(classes=4, features=4).eval()
@@ -164,48 +90,8 @@ def test_resnet50_computes_what_torchvisions_resnet50_computes():
         torch.testing.assert_close(ours(images).features, theirs(images))
 
 
-def test_resnet50_starts_like_torchvisions():
-    torch.manual_seed(0)
-    ours, theirs = models.resnet50(classes=4, features=4), torchvision.models.resnet50()
-    other = dict(theirs.named_parameters())
-    for name, p in ours.trunk[0].named_parameters():
-        assert p.std().item() == pytest.approx(other[name].std().item(), rel=0.1), name
-
-
-def test_the_authors_head_is_one_linear_map_of_two_layers():
-    model = models.resnet50(classes=3, features=3)
-    assert model.trunk[1].bias is not None
-    assert model.head.bias is None
-
-
 def _renamed(layer):
     return {f"fc.{key}": value for key, value in layer.state_dict().items()}
-
-
-# Backbones without their classifiers, as He et al. 2016 build them.
-BACKBONES = {
-    "resnet18": 11_176_512,
-    "resnet34": 21_284_672,
-    "resnet50": 23_508_032,
-    "resnet101": 42_500_160,
-    "resnet152": 58_143_808,
-}
-
-
-@pytest.mark.parametrize("name", BACKBONES)
-def test_the_resnets_of_figure_3_come_by_name(name):
-    width = 512 if name in ("resnet18", "resnet34") else 2048
-    with torch.device("meta"):
-        bare = models.from_timm(classes=10, features=width, backbone=name)
-        thin = models.from_timm(classes=10, features=2, backbone=name)
-    counts = [sum(p.numel() for p in model.parameters()) for model in (bare, thin)]
-    assert counts[0] == BACKBONES[name] + width * 10 + 10
-    assert counts[1] == BACKBONES[name] + width * 2 + 2 + 2 * 10 + 10
-
-
-def test_a_backbone_with_a_layer_behind_its_pooling_keeps_it():
-    model = models.from_timm(classes=3, features=1024, backbone="mobilenetv3_small_100").eval()
-    assert model(torch.rand(1, *LARGE)).features.shape == (1, 1024)
 
 
 def released(classes):

@@ -1,17 +1,25 @@
 """OSRCI on the digits: its three stages, and what each is for."""
 
-import copy
 import math
 
 import pandas as pd
 import pytest
 import torch
-from test_methods import IMAGES, LABELS, TEST, Batches, assert_same, checkpoint, fit, new_model
+from test_methods import (
+    IMAGES,
+    LABELS,
+    TEST,
+    Batches,
+    assert_same,
+    begun,
+    checkpoint,
+    fit,
+    new_model,
+)
 from torch import nn
 
 from osnb import metrics, scores, train
-from osnb.methods import autoencoder, osrci
-from osnb.train.schedules import constant
+from osnb.train.methods import osrci
 
 SHORT = {"gan_epochs": 2, "epochs": 2, "generated": 64, "cf_steps": 3, "every": 0.0}
 
@@ -34,13 +42,11 @@ def replaced(kind):
 def first_stage(tmp_path_factory):
     """A trained `Gan` and its classifier, in evaluation mode."""
     model = new_model(name="osrci")
-    parts = autoencoder.companions(model, 1, 8, seed=0, rate=2e-3, width=8, latent=16)
-    plain = (model, None, Batches(), autoencoder.adam(model, rate=2e-3), constant)
+    parts = osrci.companions(model, 1, 8, seed=0, rate=2e-3, width=8, latent=16)
     own = {"companions": parts, "stage": 1, "latent": 16, "mean": (0.0,), "std": (1.0,)}
-    directory = tmp_path_factory.mktemp("run") / "gan"
-    directory.mkdir()
-    run = osrci.Gan(*plain, directory, "float32", 8, math.inf, **own)
-    run.train(0, lambda _: {}, math.inf)
+    own |= {"optimizer": osrci.adam(model, rate=2e-3), "epochs": 8}
+    run = begun(osrci.Gan, model, tmp_path_factory.mktemp("run") / "gan", Batches(), **own)
+    run.train()
     for part in (model, parts["encoder"], parts["generator"]):
         part.eval()
     return run
@@ -72,52 +78,6 @@ def test_counterfactuals_are_near_an_image_and_of_no_class(first_stage, kind, st
     assert ((found - images).abs().mean().item() < 0.15) == near
 
 
-def test_a_counterfactual_does_not_depend_on_its_neighbours(first_stage):
-    images = IMAGES[:6]
-    alone, among = search(first_stage, images[2:3], steps=5), search(first_stage, images, steps=5)
-    torch.testing.assert_close(among[2:3], alone, atol=1e-4, rtol=0)
-
-
-def test_the_search_finds_its_networks_in_evaluation_mode(first_stage):
-    parts = (first_stage.model, *map(first_stage.companions.get, ("encoder", "generator")))
-    for part in parts:
-        part.train()
-
-    def looked(images, **_):
-        assert not any(module.training for part in parts for module in part.modules())
-        return images
-
-    assert len(first_stage.searched(looked, 70)) == 70
-
-
-def test_steps_of_the_classifier_are_steps_of_all_companions(first_stage):
-    run = copy.deepcopy(first_stage)
-    run.values(IMAGES[:8], LABELS[:8] % 5)
-    for name in ("encoder", "generator", "discriminator"):
-        before, after = (r.companions[name].parameters() for r in (first_stage, run))
-        assert all(not torch.equal(*pair) for pair in zip(before, after, strict=True)), name
-
-
-def test_the_dearer_distance_is_the_nearer_z_stays(first_stage):
-    images, moved = IMAGES[:20], []
-    start = first_stage.encode(images)
-    for distance in (0.01, 1.0, 4.0):
-        places = []
-
-        def generate(z, places=places):
-            places.append(z.detach())
-            return first_stage.generate(z)
-
-        osrci.counterfactuals(
-            images, first_stage.encode, generate, first_stage.model,
-            steps=50, speed=0.1, distance=distance,
-        )  # fmt: skip
-        torch.testing.assert_close(places[-1].norm(dim=1), torch.ones(20, 4, 4))
-        moved.append((places[-1] - start).square().flatten(1).sum(1).mean().item())
-    assert moved == sorted(moved, reverse=True)
-    assert moved[0] > 2 * moved[2]
-
-
 def test_one_step_of_the_search_is_the_gradient_written_out():
     """A linear world: image = z, logits = weight z, in double precision."""
     torch.manual_seed(0)
@@ -146,17 +106,6 @@ def test_with_the_originals_as_counterfactuals_knowns_no_longer_rank_above(tmp_p
     monkeypatch.setattr(osrci, "counterfactuals", replaced("originals"))
     fit("osrci", model := new_model(name="osrci"), tmp_path, Batches())
     assert auroc(model) < 0.8
-
-
-def test_history_has_a_row_per_epoch_of_both_trainings(tmp_path):
-    best = iter(range(9))
-    found = {"validate": lambda _: {"accuracy": 0.5, "best": next(best)}}
-    _, history = trained(tmp_path, **found)
-    assert history["epoch"].tolist() == [1, 2, 3, 4]
-    assert history["stage"].tolist() == [1, 1, 3, 3]
-    assert history["best"].isna().tolist() == [True, True, False, False]
-    assert history["accuracy"].tolist() == [0.5] * 4
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "history.parquet"), history)
 
 
 def test_stages_that_are_done_are_skipped(tmp_path, monkeypatch):
@@ -193,24 +142,14 @@ def test_one_against_all_is_its_definition_and_a_negative_is_none_of_them():
 def test_steepness_of_a_plane_is_known():
     judge = nn.Sequential(nn.Flatten(), nn.Linear(4, 1))
     nn.init.constant_(judge[1].weight, 1.5)  # a gradient of length 3
-    found = autoencoder.steepness(judge, torch.zeros(5, 1, 2, 2), torch.ones(5, 1, 2, 2))
+    found = osrci.steepness(judge, torch.zeros(5, 1, 2, 2), torch.ones(5, 1, 2, 2))
     assert found.item() == pytest.approx(4.0)
-
-
-@pytest.mark.parametrize("size", [8, 16, 32])
-def test_networks_fit_square_images(size):
-    images, settings = torch.randn(2, 3, size, size), {"width": 2, "latent": 7}
-    z = autoencoder.encoder(3, size, **settings)(images)
-    assert z.shape == (2, 7, 4, 4)
-    made = autoencoder.generator(3, size, **settings)(z)
-    assert made.shape == images.shape
-    assert autoencoder.discriminator(3, size, width=2)(made).shape == (2, 1)
 
 
 @pytest.mark.parametrize("size", [4, 24])
 def test_other_edges_are_refused(size):
     with pytest.raises(ValueError, match="need images of 8, 16"):
-        autoencoder.encoder(3, size, width=2, latent=2)
+        osrci.encoder(3, size, width=2, latent=2)
 
 
 def test_a_model_without_a_spare_output_is_refused(tmp_path):

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from test_methods import (
@@ -13,15 +12,15 @@ from test_methods import (
     TEST,
     Batches,
     assert_same,
-    checkpoint,
+    begun,
     fit,
     new_model,
 )
 
 from osnb import losses, metrics, models, scores, train
-from osnb.labels import NEGATIVE
-from osnb.methods import outlier
-from osnb.outputs import Outputs
+from osnb.base.labels import NEGATIVE
+from osnb.base.outputs import Outputs
+from osnb.train.methods import terms
 
 EPOCHS = 3
 
@@ -51,26 +50,25 @@ def trained(directory, batches=None, loss=losses.softmax, rate=0.1, **changes):
     settings = {"epochs": EPOCHS, "schedule": train.constant, "validate": lambda _: {}, "seed": 0}
     settings |= {"optimizer": torch.optim.SGD(model.parameters(), lr=rate), "directory": directory}
     settings |= {"outside": Twice(), "every": 0.0}
-    outlier.fit(model, loss, batches or Batches(3), **(settings | changes))
+    terms.outlier(model, loss, batches or Batches(3), **(settings | changes))
     return model
 
 
 def test_unevenness_is_cross_entropy_against_the_uniform_distribution():
     logits = 3 * torch.randn(9, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    found = outlier.unevenness(logits)
+    found = terms.unevenness(logits)
     for z, price in zip(logits.tolist(), found.tolist(), strict=True):
         total = sum(math.exp(x) for x in z)
         assert price == pytest.approx(-sum(math.log(math.exp(x) / total) for x in z) / 4)
     negative = torch.full((9,), NEGATIVE)
     torch.testing.assert_close(found, losses.entropic(Outputs(logits, ()), negative, weight=1.0))
-    assert outlier.unevenness(torch.full((1, 4), 7.0)).item() == pytest.approx(math.log(4))
+    assert terms.unevenness(torch.full((1, 4), 7.0)).item() == pytest.approx(math.log(4))
     assert (found > math.log(4)).all()
 
 
 def test_a_step_is_its_formula_from_one_pass_through_the_batch_norms(tmp_path):
     model, (images, labels) = new_model(name="osrci"), next(Batches(1)(1))
-    plain = (model, losses.softmax, Batches(1), torch.optim.SGD(model.parameters(), lr=0.1), None)
-    run = outlier.Exposed(*plain, tmp_path, "float32", 1, 1.0, outside_weight=0.3)
+    run = begun(terms.Exposed, model, tmp_path, Batches(1), outside_weight=0.3)
     others, _ = next(Twice()(1))
     found = run.values(torch.cat([images, others]), labels)
     assert found.shape == (32,)
@@ -81,7 +79,7 @@ def test_a_step_is_its_formula_from_one_pass_through_the_batch_norms(tmp_path):
 
 
 def test_images_from_outside_come_pass_after_pass_across_epochs():
-    both, outside = outlier.Beside(Batches(3), Twice()), Twice()
+    both, outside = terms.Beside(Batches(3), Twice()), Twice()
     came = [images[32:] for epoch in (1, 2, 3, 4) for images, _ in both(epoch)]
     wanted = [images for number in range(1, 7) for images, _ in outside(number)]
     assert len(came) == len(wanted) == 12
@@ -92,39 +90,13 @@ def test_images_from_outside_come_pass_after_pass_across_epochs():
 @pytest.mark.parametrize("batches", [1, 2, 3])
 @pytest.mark.parametrize("start", range(4))
 def test_an_epoch_goes_on_from_any_step(batches, start):
-    both = outlier.Beside(Batches(3), Twice(batches=batches))
+    both = terms.Beside(Batches(3), Twice(batches=batches))
     whole, rest = list(both(2)), list(both(2, start))
     assert len(both) == len(whole) == 3
     assert_same([list(pair) for pair in whole[start:]], [list(pair) for pair in rest])
     for (images, labels), (own, same) in zip(whole, Batches(3)(2), strict=True):
         assert torch.equal(images[:32], own)
         assert torch.equal(labels, same)
-
-
-def test_history_has_the_sum_of_both_terms(tmp_path):
-    trained(tmp_path, epochs=1, rate=0.0)
-    history, model = pd.read_parquet(tmp_path / "history.parquet"), mlp()
-    own = [losses.softmax(model(images), labels) for images, labels in Batches(3)(1)]
-    came = [images for number in (1, 2) for images, _ in Twice()(number)][:3]
-    prices = [outlier.unevenness(model(images).logits).mean() for images in came]
-    wanted = torch.cat(own).mean() + 0.5 * sum(prices) / 3
-    assert history["loss"].item() == pytest.approx(wanted.item(), rel=1e-5)
-
-
-def test_labels_from_outside_are_not_read(tmp_path):
-    found = [trained(tmp_path / str(n), outside=Twice(label=n)).state_dict() for n in (-9, 3)]
-    assert_same(*(dict(state) for state in found))
-
-
-def test_with_a_price_of_0_it_is_plain_training_but_for_rounding(tmp_path):
-    model, plain = trained(tmp_path / "outlier", outside_weight=0.0), mlp()
-    optimizer = torch.optim.SGD(plain.parameters(), lr=0.1)
-    settings = {"epochs": EPOCHS, "optimizer": optimizer, "schedule": train.constant}
-    (tmp_path / "plain").mkdir()
-    settings |= {"validate": lambda _: {}, "directory": tmp_path / "plain", "seed": 0}
-    train.fit(plain, losses.softmax, Batches(3), **settings)
-    for ours, theirs in zip(model.parameters(), plain.parameters(), strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
 def told(directory, **changes):
@@ -171,26 +143,12 @@ class Stopping:
         return losses.softmax(out, labels)
 
 
-@pytest.mark.parametrize(("batches", "size"), [(2, 64), (5, 36)])  # from outside, beside 3
-@pytest.mark.parametrize("steps", [1, 4, 5, 8])
-def test_a_run_that_is_killed_and_resumed_ends_with_the_same_bytes(steps, batches, size, tmp_path):
-    outside = Twice(batches=batches, size=size)
-    assert len(outside) == batches
-    whole = trained(tmp_path / "whole", outside=outside)
-    with pytest.raises(KeyboardInterrupt):
-        trained(tmp_path / "broken", loss=Stopping(steps), outside=outside)
-    assert len(checkpoint(tmp_path / "broken")["history"]) < EPOCHS
-    resumed = trained(tmp_path / "broken", outside=outside)
-    assert_same(dict(whole.state_dict()), dict(resumed.state_dict()))
-    assert_same(*(checkpoint(tmp_path / folder) for folder in ("whole", "broken")))
-
-
 def test_a_run_that_begins_outside_anew_after_a_kill_ends_otherwise(tmp_path, monkeypatch):
     whole = trained(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         trained(tmp_path / "broken", loss=Stopping(4))
-    kept = outlier.endless
-    monkeypatch.setattr(outlier, "endless", lambda batches, _: kept(batches, 0))
+    kept = terms.endless
+    monkeypatch.setattr(terms, "endless", lambda batches, _: kept(batches, 0))
     resumed = trained(tmp_path / "broken")
     assert not torch.equal(whole.head.weight, resumed.head.weight)
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from osnb import protocols
-from osnb.labels import NEGATIVE
+from osnb.base.labels import NEGATIVE
 
 ROWS = pd.DataFrame(
     {"wnid": ["a", "b"], "name": ["A", "B"], "role": ["known", "unknown"], "label": [0, -2]}
@@ -35,12 +35,3 @@ def test_new_negatives_stand_below_and_all_else_stays():
 def test_a_protocol_without_new_negatives_is_refused(given, reason):
     with pytest.raises(ValueError, match=reason):
         protocols.with_negatives(ROWS, given)
-
-
-def test_drawn_tiny_imagenet_borrows_those_of_the_unified_benchmark():
-    wanted = protocols.PROTOCOLS["mini_kim"]()
-    classes = protocols.with_negatives(protocols.PROTOCOLS["mini_tinyimagenet"](split=0), wanted)
-    negative = classes[classes["role"] == "negative"]
-    assert set(negative["wnid"]) <= set(wanted.query("role == 'negative'")["wnid"])
-    assert classes["wnid"].is_unique
-    assert len(negative) >= 10

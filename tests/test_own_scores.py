@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from osnb import train
-from osnb.labels import NEGATIVE
-from osnb.methods import METHODS, OWN, common, made, osrci, proser
-from osnb.outputs import Outputs
+from osnb.base.labels import NEGATIVE
+from osnb.base.outputs import Outputs
+from osnb.train.methods import METHODS, OWN, made, osrci, terms
 
 LOGITS = np.random.default_rng(0).normal(0, 3, (40, 6)).astype(np.float32)
 
@@ -31,12 +31,11 @@ def test_every_method_has_its_own_scores_or_none(name):
 
 
 def test_a_method_without_scores_of_its_own_adds_no_column():
-    assert common.nothing(outputs(LOGITS)) == {}
     assert OWN.bind("plain", known=5)(outputs(LOGITS)) == {}
 
 
 def test_the_score_of_osrci_is_its_formula():
-    found = osrci.own(outputs(LOGITS), known=5)["own"]
+    found = OWN.bind("osrci", known=5)(outputs(LOGITS))["own"]
     wanted = [written_out(row[:5], row[5:]) for row in LOGITS]
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
@@ -45,23 +44,10 @@ def test_the_score_of_osrci_is_its_formula():
 @pytest.mark.parametrize("known", [3, 5])
 @pytest.mark.parametrize("temperature", [1024.0, 1.0])
 def test_the_score_of_proser_is_its_formula_with_the_largest_placeholder(known, temperature):
-    found = proser.own(outputs(LOGITS), known=known, temperature=temperature)["own"]
+    found = terms.margin(outputs(LOGITS), known=known, temperature=temperature)["own"]
     wanted = [written_out(row[:known], row[known:], temperature) for row in LOGITS]
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-14)
-
-
-def test_proser_s_temperature_is_the_released_one_unless_told():
-    found = proser.own(outputs(LOGITS), known=5)["own"]
-    wanted = [written_out(row[:5], row[5:], 1024.0) for row in LOGITS]
-    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-14)
-
-
-@pytest.mark.parametrize("name", ["osrci", "proser"])
-def test_sure_of_a_class_is_1_and_sure_of_the_unknown_is_minus_1(name):
-    """Finite where exp would not be: logits of 2e5 and more, and temperature 1024."""
-    found = OWN.bind(name, known=2)(outputs([[2e6, 0, 0], [0, 0, 2e6], [7, 7, 7]]))["own"]
-    np.testing.assert_allclose(found, [1, -1, 0], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["osrci", "proser"])

@@ -1,4 +1,4 @@
-"""Every params file is one experiment that its notebook understands, and says what it costs."""
+"""Params files hold against what their notebooks, readers and the papers say."""
 
 import os
 import pickle
@@ -10,90 +10,34 @@ import pytest
 import torch
 from scipy.io import savemat
 
-from osnb import datasets, hierarchy, losses, methods, models, protocols, repro, run, tables, train
-from osnb.augment import AUGMENT
+from osnb import datasets, experiment, models, protocols
+from osnb.base import workbook
+from osnb.book import run
+from osnb.book.run.choices import NEEDS
+from osnb.datasets.vision import torchvision
+from osnb.evidence import tables
+from osnb.protocols import hierarchy
 from osnb.protocols.kim import far_classes
-from osnb.run.choices import NEEDS
-from osnb.scores.fitted import WEIGHTS
-from osnb.vision import torchvision
 
-NOTEBOOKS = [
-    *("00_tour", "01_curves", "10_palechor_protocols", "11_palechor_losses"),
-    *("12_palechor_train", "13_palechor_results", "14_palechor_capstone"),
-    *("20_vaze_splits", "21_vaze_train", "22_vaze_correlation", "23_vaze_max_logit"),
-    *("24_vaze_semantic_shift", "25_vaze_feature_norms", "26_vaze_ood"),
-    "27_vaze_capstone",
-    *("30_kim_benchmark", "31_kim_train", "32_kim_tasks", "33_kim_unified", "34_kim_capstone"),
-    "40_cross",
-]
-SIZES = ("mini", "tiny", "paper")
-FILES = sorted((repro.root() / "params").glob("*/*"))
-SOURCES = sorted((repro.root() / "notebooks").glob("*.ipynb"))
-
-
-def test_every_notebook_has_a_folder_of_params_and_every_folder_a_notebook():
-    assert sorted({file.parent.name for file in FILES}) == NOTEBOOKS
-    assert [source.stem for source in SOURCES] == NOTEBOOKS
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
-def test_a_params_file_is_what_its_notebook_declares(file):
-    assert file.suffix == ".yaml"
-    plan = run.plan(file)  # refuses unknown keys, other types, equal keys and another name
-    assert plan.run == file.stem
-    assert plan.parameters["size"] in SIZES
-    assert file.stem.split("_")[0] == plan.parameters["size"]
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
-def test_a_params_file_opens_with_its_device_and_its_time(file):
-    lines = file.read_text().splitlines()
-    end = next(i for i, line in enumerate(lines) if not line.startswith("#"))
-    comment = " ".join(lines[:end])
-    assert re.search(r"\b(CPU|GPU)s?\b", comment), f"no device in {comment!r}"
-    time = r"\b(second|minute|hour|day|week)s?\b|not measured"
-    assert re.search(time, comment), f"no time in {comment!r}"
+FILES = sorted((workbook.root() / "params").glob("*/*.yaml"))
+SOURCES = sorted((workbook.root() / "notebooks").glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
 def test_the_defaults_of_a_notebook_are_a_params_file_of_the_miniature(source):
-    defaults = repro.declared(source)
-    file = repro.root() / "params" / source.stem / f"{defaults['run']}.yaml"
+    defaults = workbook.declared(source)
+    file = workbook.root() / "params" / source.stem / f"{defaults['run']}.yaml"
     assert run.plan(file).parameters == defaults
     assert defaults["size"] == "mini"
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
-def test_no_two_params_files_of_a_notebook_are_one_experiment(source):
-    seen = {}
-    for file in [file for file in FILES if file.parent.name == source.stem]:
-        parameters = run.plan(file).parameters
-        content = repr(sorted((parameters | {"run": ""}).items()))
-        assert content not in seen, f"{file} repeats {seen[content]}"
-        seen[content] = file
+# Paper 3 at its own size: no file has been run, so the classes are held against what the readers
+# make of folders named as the archives name them.
 
-
-@pytest.mark.parametrize(
-    "file", [file for file in FILES if file.parent.name.endswith("_train")], ids=lambda x: x.stem
-)
-def test_a_training_run_says_its_size_because_results_are_collected_by_it(file):
-    assert "size" in repro.params(file)
-
-
-# Paper 3 at its own size: no file has been run, so that every part is looked up, and the classes
-# are held against what the readers make of folders named as the archives name them.
-
-KIM = {file.stem: run.plan(file).parameters for file in FILES if file.match("31_kim_train/paper_*")}
-CATALOGUES = {
-    "protocol": protocols.PROTOCOLS,
-    "model": models.MODELS,
-    "head": models.HEADS,
-    "loss": losses.LOSSES,
-    "method": methods.METHODS,
-    "augment": AUGMENT,
-    "schedule": train.SCHEDULES,
-    "precision": train.PRECISIONS,
-    "recalibrated": WEIGHTS,
+KIM = {
+    stem: found.settings
+    for stem, found in experiment.described("31_kim_train").items()
+    if found.benchmark.size == "paper"
 }
 CIFAR100 = (  # in the order of the labels, as its archive has them
     "apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus "
@@ -167,18 +111,6 @@ def readers(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", KIM)
-def test_every_name_in_a_paper_file_of_kim_is_in_its_catalogue(name):
-    parameters = KIM[name]
-    for key, catalogue in CATALOGUES.items():
-        assert parameters[key] in catalogue, key
-    far = parameters["also"].split()
-    assert {*parameters["dataset"].split(), *far} <= set(datasets.READERS)
-    of = {"cifar40": "sgd", "imagenet200": "sgd_plain"}  # Nesterov's momentum on CIFAR only
-    assert parameters["optimizer"] == of[parameters["protocol"]]
-    assert (parameters["fitted"], parameters["members"]) in {(True, 1), (False, 1), (False, 5)}
-
-
-@pytest.mark.parametrize("name", KIM)
 def test_far_sets_of_a_paper_file_of_kim_have_as_many_images_as_table_2(name):
     """Where a count is given; DTD, Caltech and the smaller Places have what is on disk."""
     table = tables.published("kim2021", "table2").set_index("dataset")["test"]
@@ -186,44 +118,25 @@ def test_far_sets_of_a_paper_file_of_kim_have_as_many_images_as_table_2(name):
     printed |= {"food101": "Food-32"}
     counts = datasets.counted(KIM[name]["counts"], of=KIM[name]["also"])
     assert counts == {key: table[name] for key, name in printed.items() if key in counts}
-    assert len(counts) == {"cifar40": 3, "imagenet200": 1}[KIM[name]["protocol"]]
-
-
-TRAINED = {file.stem: run.plan(file).parameters for file in FILES if file.match("31_kim_train/*")}
-
-
-@pytest.mark.parametrize("name", TRAINED)
-def test_no_file_of_kim_fits_rules_beside_several_networks_or_passes(name):
-    parameters = TRAINED[name]
-    assert not parameters["fitted"] or (parameters["members"], parameters["samples"]) == (1, 0)
-
-
-def test_the_paper_files_of_kim_are_seven_methods_on_two_benchmarks_and_another_network_each():
-    trained = ("baseline", "crl", "edl", "mcdropout", "ensemble", "augmix", "oe")
-    wanted = [f"paper_{of}_{method}" for of in ("cifar", "imagenet") for method in trained]
-    more = ["paper_cifar_baseline_resnet18", "paper_imagenet_baseline_resnet50"]
-    assert sorted(KIM) == sorted([*wanted, *more])
-    recipes = [(KIM[name]["protocol"], KIM[name]["recipe"].lower()) for name in wanted]
-    assert recipes == [(of, name) for of in ("cifar40", "imagenet200") for name in trained]
-    assert {KIM[name]["recipe"] for name in more} == {"Baseline ResNet-18", "Baseline ResNet-50"}
+    assert len(counts) == {"cifar40": 3, "imagenet200": 1}[KIM[name]["protocol"]["name"]]
 
 
 @pytest.mark.parametrize("name", KIM)
 def test_the_network_of_a_paper_file_of_kim_is_made_and_drops_where_passes_are_asked_for(name):
-    settings = KIM[name] | {"classes": 40, "channels": 3}
+    how = KIM[name]["network"] | {"classes": 40, "channels": 3}
     with torch.device("meta"):
-        network = models.MODELS.bind(settings["model"], **settings)()
+        network = models.MODELS.bind(how.pop("name"), **how)()
         features = network.trunk(torch.zeros(2, 3, 64, 64))
-    assert features.shape == (2, settings["features"])
+    assert features.shape == (2, how["features"])
     assert sum(isinstance(m, torch.nn.Linear) for m in network.modules()) == 1  # no layer between
     dropping = [m for m in network.modules() if isinstance(m, torch.nn.Dropout) and m.p > 0]
-    assert bool(dropping) == (settings["samples"] > 0)
+    assert bool(dropping) == (KIM[name]["answer"]["name"] == "mcdropout")
 
 
 @pytest.mark.parametrize("protocol", ["cifar40", "imagenet200"])
 def test_classes_of_the_benchmarks_of_kim_are_what_the_readers_call_them(protocol, readers):
-    of = [each for each in KIM.values() if each["protocol"] == protocol]
-    ((data, also),) = {(each["dataset"], each["also"]) for each in of}
+    of = [each for each in KIM.values() if each["protocol"]["name"] == protocol]
+    ((data, also),) = {(each["reader"]["name"], each["also"]) for each in of}
     read, far = readers(protocol, data), readers(protocol, also)
     assert len({images.shape for images in read.values()}) == 1  # or they are not joined
     rows = (datasets.joined(read) if len(read) > 1 else read[data]).rows
@@ -258,16 +171,16 @@ def test_a_reader_needs_data_if_the_check_before_a_kernel_says_so(name, tmp_path
 def test_the_check_before_a_kernel_finds_the_data_of_a_paper_file_of_kim(
     name, tmp_path, monkeypatch
 ):
-    plan = run.plan(repro.root() / "params" / "31_kim_train" / f"{name}.yaml")
+    plan = run.plan(workbook.root() / "params" / "31_kim_train" / f"{name}.yaml")
     monkeypatch.setenv("OSNB_DATA", str(tmp_path))
     assert re.match(r"the reader \w+ needs .* in ", run.lacking(plan))
-    archives(tmp_path, KIM[name]["protocol"])
+    archives(tmp_path, KIM[name]["protocol"]["name"])
     assert run.lacking(plan) == ""
 
 
 @pytest.mark.parametrize("protocol", ["cifar40", "imagenet200"])
 def test_no_far_photograph_of_kim_is_enlarged(protocol, readers):
-    parameters = next(each for each in KIM.values() if each["protocol"] == protocol)
-    sizes = {images.shape for images in readers(protocol, parameters["dataset"]).values()}
-    far = readers(protocol, parameters["also"])
+    settings = next(each for each in KIM.values() if each["protocol"]["name"] == protocol)
+    sizes = {images.shape for images in readers(protocol, settings["reader"]["name"]).values()}
+    far = readers(protocol, settings["also"])
     assert {name: images.shape for name, images in far.items()} == dict.fromkeys(far, *sizes)

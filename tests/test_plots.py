@@ -1,142 +1,72 @@
-"""Figures show the numbers that metrics gives, nothing is clipped, bytes repeat."""
+"""All figures at once: nothing is clipped or hidden, bytes repeat, words say what is shown."""
 
+import importlib
 import io
 import itertools
 import subprocess
 import sys
-from functools import cache
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_rgba
 from matplotlib.text import Text
 
 from osnb import metrics, plots
+from osnb.plots.style import LENGTH, Figure, plain
 
-PROTOCOLS, LOSSES = ("p1", "p2", "p3"), ("softmax", "background", "entropic")
-FOUR = (*LOSSES, "objectosphere")
-
-
-def one_run(protocol="p1", loss="softmax", seed=0, samples=40, digits=2):
-    """The scores table of one run: scores rise from unknown to negative to known."""
-    rng = np.random.default_rng([PROTOCOLS.index(protocol), len(loss), seed])
-    role = np.repeat(["known", "negative", "unknown"], [samples, samples // 2, samples - 7])
-    logit = rng.normal(np.select([role == "known", role == "negative"], [2, 1], 0), 1.5)
-    label = np.select(
-        [role == "known", role == "negative"], [rng.integers(0, 5, len(role)), -1], -2
-    )
-    pred = np.where(rng.random(len(role)) < 0.7, label.clip(0), 4)
-    score = (1 / (1 + np.exp(-logit))).round(digits)
-    return pd.DataFrame(
-        {"protocol": protocol, "loss": loss, "seed": seed, "role": role, "label": label}
-        | {"pred": pred, "max_softmax": score, "sample": [f"i{i:04}" for i in range(len(role))]}
-        | {"class": [f"{name}{i % 7}" for i, name in enumerate(role)]}
-        | {"target": np.where((label >= 0) & (pred != label), score / 5, score)}
-    )
-
-
-@cache
-def many_runs(seeds=2, losses=LOSSES, protocols=PROTOCOLS, **sizes):
-    runs = itertools.product(protocols, losses, range(seeds))
-    return pd.concat([one_run(*run, **sizes) for run in runs], ignore_index=True)
-
-
-def history():
-    rng = np.random.default_rng(0)
-    rows = [(*run, e) for run in itertools.product(PROTOCOLS, LOSSES, (0, 1)) for e in (1, 2, 3)]
-    frame = pd.DataFrame(rows, columns=["protocol", "loss", "seed", "epoch"])
-    return frame.assign(gamma_plus=rng.random(54), gamma_minus=rng.random(54))
-
-
-def progress():
-    """The history of one run, as `train.fit` writes it."""
-    return pd.DataFrame(
-        {"epoch": [1, 2, 3], "learning_rate": 0.1, "loss": [3.0, 2.0, 1.5]}
-        | {"gamma_plus": [0.1, 0.4, 0.3], "accuracy": [0.2, 0.5, 0.6], "best": [1.1, 1.4, 1.3]}
-    )
-
-
-PATHS = {
-    "n3": [("n0", "entity"), ("n1", "whole"), ("n2", "animal"), ("n3", "dog")],
-    "n6": [("n0", "entity"), ("n1", "whole"), ("n2", "animal"), ("n5", "feline"), ("n6", "lion")],
-    "n5": [("n0", "entity"), ("n1", "whole"), ("n2", "animal"), ("n5", "feline")],
-    "n8": [("n0", "entity"), ("n1", "whole"), ("n7", "device"), ("n8", "computer")],
-}
-COUNTS = pd.DataFrame(
-    [
-        ("p1", "known", "n3", 116),
-        ("p1", "unknown", "n8", 121),
-        ("p2", "negative", "n5", 8),
-        ("p3", "known", "n6", 4),
-        ("p3", "negative", "n6", 3),
-        ("p3", "unknown", "n6", 1),
-    ],
-    columns=["protocol", "role", "superclass_wnid", "classes"],
-)
-KNOWN, UNKNOWN = np.array([0.9, 0.8, 0.7, 0.6, 0.3]), np.array([0.85, 0.5, 0.4, 0.2, 0.1])
-CORRECT = np.array([True, True, False, True, True])
-
-
-def rules(*names):
-    """The same scores under each convention of OSCR."""
-    names = names or ("exact", "palechor", "bisgin", "arpl")
-    return {c: metrics.oscr(KNOWN, CORRECT, UNKNOWN, convention=c) for c in names}
-
-
-def gradients():
-    z = np.linspace(-4, 4, 9)
-    rows = [pd.DataFrame({"logit": z, "loss": x, "value": z**2, "gradient": 2 * z}) for x in LOSSES]
-    return pd.concat(rows)
-
-
-def distances():
-    rng = np.random.default_rng(0)
-    steps = rng.integers(2, 24, 900)
-    return plots.distance_summary(steps, steps**0.5 + rng.random(900))
-
-
-IMAGES = np.random.default_rng(0).integers(0, 256, (8, 3, 16, 16), dtype=np.uint8)
-
+TOPICS = [
+    *("palechor", "lessons", "correlation", "methods", "norms", "ood", "semantic", "splits"),
+    *("benchmark", "cross", "tasks", "unified"),
+]
 FIGURES = {
-    "figure_1": lambda: plots.class_tree(plots.reduced_tree(PATHS), COUNTS),
-    "figure_2": lambda: plots.oscr_curves(plots.oscr_points(many_runs(), score="target"), log=True),
-    "figure_3": lambda: plots.confidence_history(history()),
-    "figure_4": lambda: plots.score_histograms(
-        plots.histogram_points(many_runs(), score="target", edges="common")
-    ),
-    "figure_4_own": lambda: plots.score_histograms(
-        plots.histogram_points(one_run(), score="max_softmax", edges="own")
-    ),
-    "figure_5": lambda: plots.oscr_curves(
-        plots.oscr_points(many_runs(seeds=1), score="target"), log=False
-    ),
-    "figure_5_narrow": lambda: plots.oscr_curves(
-        plots.oscr_points(many_runs(losses=FOUR, protocols=("p2",)), score="target"), log=False
-    ),
-    "figure_6": lambda: plots.oscr_by_loss(
-        plots.oscr_points(many_runs(losses=FOUR), score="target"), log=True
-    ),
-    "oscr": lambda: plots.oscr(rules()),
-    "negative_gradient": lambda: plots.negative_gradient(gradients()),
-    "contact_sheet": lambda: plots.contact_sheet(
-        IMAGES, columns=4, rows=["Chihuahua", "airliner"], titles=[f"no. {i}" for i in range(8)]
-    ),
-    "distance_boxes": lambda: plots.distance_boxes(distances(), title="rank correlation 0.9"),
-    "training": lambda: plots.training(progress()),
-    "operating_point": lambda: plots.operating_point(one_run(), score="max_softmax", threshold=0.6),
+    f"{topic}: {name}": draw
+    for topic in TOPICS
+    for name, draw in importlib.import_module(f"test_plots_{topic}").FIGURES.items()
 }
-WORDLESS = {"figure_1", "contact_sheet"}  # axes without a scale need no label
+
+
+def copies(value):
+    """What a call is given, by value."""
+    if isinstance(value, dict):
+        return {key: copies(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [copies(each) for each in value]
+    return value.copy() if isinstance(value, pd.DataFrame | np.ndarray) else value
+
+
+def same(one, two):
+    if isinstance(one, pd.DataFrame):
+        return one.equals(two) and list(one) == list(two)
+    if isinstance(one, dict):
+        return list(one) == list(two) and all(same(one[key], two[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(two) and all(map(same, one, two))
+    return np.array_equal(one, two) if isinstance(one, np.ndarray) else True
+
+
+def watched(function):
+    """The function, which must leave its arguments as they were."""
+
+    def call(*args, **settings):
+        before = copies([args, settings])
+        result = function(*args, **settings)
+        assert same([args, settings], before), function.__name__
+        return result
+
+    return call
 
 
 @pytest.fixture(scope="module", params=FIGURES)
 def figure(request):
-    """Each figure of the room, laid out."""
-    drawn = FIGURES[request.param]()
+    """Each figure of the room, drawn while all functions are watched."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in vars(plots).items():
+            if callable(value) and not isinstance(value, type):
+                patch.setattr(plots, name, watched(value))
+        drawn = FIGURES[request.param]()
     drawn.name = request.param
-    drawn.png = drawn._repr_png_()
     return drawn
 
 
@@ -158,60 +88,49 @@ def visible_texts(figure):
     ]
 
 
-def test_no_text_is_clipped_at_the_edge(figure):
+def test_no_text_is_clipped_or_lies_on_another(figure):
     width, height = figure.bbox.size
-    for text, box in visible_texts(figure):
-        assert box.x0 >= 0 and box.y0 >= 0, text  # noqa: PT018
-        assert box.x1 <= width and box.y1 <= height, text  # noqa: PT018
-
-
-def test_no_text_lies_on_another(figure):
-    for (one, a), (two, b) in itertools.combinations(visible_texts(figure), 2):
+    texts = visible_texts(figure)
+    for text, box in texts:
+        assert 0 <= box.x0 <= box.x1 <= width, text
+        assert 0 <= box.y0 <= box.y1 <= height, text
+    for (one, a), (two, b) in itertools.combinations(texts, 2):
         assert not a.padded(-0.5).overlaps(b.padded(-0.5)), (one, two)
 
 
-def test_a_legend_names_something_and_stays_off_the_axes(figure):
-    for legend in figure.legends:
-        assert all(text.get_text() for text in legend.get_texts())
-        assert len(legend.get_texts()) == len(legend.legend_handles) > 0
-        box = legend.get_window_extent()
-        assert not any(box.overlaps(ax.get_window_extent()) for ax in figure.axes)
-    assert not any(ax.get_legend() for ax in figure.axes)
+def test_the_legend_names_every_label_once_and_stays_off_the_axes(figure):
+    labels = {text for ax in figure.axes for text in ax.get_legend_handles_labels()[1]}
+    named = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    assert len(named) == len(set(named))
+    assert set(named) == labels
+    for legend, ax in itertools.product(figure.legends, figure.axes):
+        assert not legend.get_window_extent().overlaps(ax.get_window_extent())
 
 
-def test_both_axes_are_labelled_in_words(figure):
-    if figure.name in WORDLESS:
-        return
-    below = figure.get_supxlabel()
-    for ax in figure.axes[:2] if figure.name == "operating_point" else figure.axes:
-        place = ax.get_subplotspec()
-        assert ax.get_ylabel() or not place.is_first_col() or ax.get_images()
-        assert ax.get_xlabel() or below or not place.is_last_row()
-
-
-def test_a_figure_fits_a_page_and_a_notebook(figure):
+def test_a_figure_fits_a_page_and_its_description_says_its_labels_and_legend(figure):
     assert figure.get_figwidth() <= 10
-    assert figure.dpi == 100
-    assert len(figure.png) < 200_000
-
-
-def svg(figure):
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None})
-    return buffer.getvalue()
+    data, metadata = figure._repr_mimebundle_(include=None, exclude=None)
+    assert len(data["image/png"]) < 270_000  # of base64: 200 kB
+    alt = metadata["image/png"]["alt"]
+    words = [x for ax in figure.axes for x in (ax.get_xlabel(), ax.get_ylabel())]
+    words += [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    assert all(plain(text) in alt for text in words)
+    assert alt == plots.describe(figure)
+    assert f"{len(figure.axes)} panel" in alt
 
 
 def test_two_drawings_give_the_same_bytes_whatever_the_readers_settings(figure):
     with mpl.rc_context({"font.size": 20, "axes.grid": False, "svg.hashsalt": None}):
-        assert svg(FIGURES[figure.name]()) == svg(figure)
+        drawn = svg(FIGURES[figure.name]())
+    assert drawn == svg(figure)
+    assert not {b"dc:date", b"<text", mpl.__version__.encode()} & set(drawn.split())
+    assert b"<title>Figure, " in drawn
 
 
-def test_files_hold_neither_clock_nor_version_and_svg_letters_are_shapes():
-    drawn = svg(FIGURES["oscr"]())
-    assert b"dc:date" not in drawn
-    assert b"<text" not in drawn
-    for file in (drawn, FIGURES["oscr"]()._repr_png_()):
-        assert mpl.__version__.encode() not in file
+def svg(figure):
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg")
+    return buffer.getvalue()
 
 
 def test_drawing_leaves_settings_and_pyplot_alone():
@@ -226,440 +145,84 @@ def test_drawing_leaves_settings_and_pyplot_alone():
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_losses_differ_in_line_style_and_wear_the_papers_colours():
-    table = many_runs(losses=FOUR, protocols=("p1",))
-    points = plots.oscr_points(table, score="target")
-    lines = plots.oscr_curves(points, log=True).axes[0].lines
-    assert [line.get_label().split()[0] for line in lines] == [*FOUR]
-    dashes = [str(line._unscaled_dash_pattern) for line in lines]
-    assert len(set(dashes)) == 4
-    red, green, blue = np.array([to_rgba(line.get_color()) for line in lines[:3]])[:, :3]
-    assert red.argmax() == 2 and green.argmax() == 0 and blue.argmax() == 1  # noqa: PT018
-
-
-# Curves
-
-
-def test_every_point_is_the_metrics_ccr_at_that_fpr():
-    table = many_runs()
-    points = plots.oscr_points(table, score="target")
-    runs = dict(list(table.groupby(["protocol", "loss", "seed"])))
-    for row in points[points["fpr"] > 0].itertuples():
-        ccr = []
-        for seed in range(row.seeds):
-            run = runs[row.protocol, row.loss, seed]
-            known, other = run[run["role"] == "known"], run[run["role"] == row.role]
-            correct = (known["pred"] == known["label"]).to_numpy()
-            columns = known["target"].to_numpy(), correct, other["target"].to_numpy()
-            ccr.append(metrics.ccr_at_fpr(*columns, fpr=row.fpr))
-        assert row.ccr == pytest.approx(np.mean(ccr))
-        assert row.seeds < 2 or row.sd_seeds == pytest.approx(np.std(ccr, ddof=1))
-
-
-def test_points_go_from_no_false_positive_to_the_closed_set_accuracy():
-    table = one_run()
-    points = plots.oscr_points(table, score="max_softmax").query("role == 'unknown'")
-    known = table[table["role"] == "known"]
-    assert points["fpr"].iloc[[0, -1]].tolist() == [0, 1]
-    assert points["ccr"].iloc[-1] == (known["pred"] == known["label"]).mean()
-    np.testing.assert_allclose(points["fpr"] * 33, (points["fpr"] * 33).round(), atol=1e-12)
-
-
-def test_a_rule_that_ties_all_samples_has_no_point_before_the_tie():
-    table = one_run().assign(max_softmax=1.0)
-    points = plots.oscr_points(table, score="max_softmax").query("role == 'unknown'")
-    assert (points["ccr"][:-1] == 0).all()
-    assert points["ccr"].iloc[-1] > 0
-
-
-def test_a_score_that_a_run_lacks_is_named_with_the_run():
-    table = many_runs(protocols=("p1", "p2"))
-    mine = table["target"].where((table["protocol"] != "p2") | (table["loss"] != "entropic"))
-    with pytest.raises(ValueError, match="in 'mine' of each run; there is none in: p2 entropic 0"):
-        plots.oscr_points(table.assign(mine=mine), score="mine")
-
-
-def test_paper_sized_runs_give_a_csv_below_300_kb():
-    table = many_runs(seeds=3, samples=3000, digits=9)
-    points = plots.oscr_points(table, score="target")
-    assert len(points.to_csv(index=False, float_format="%.6g")) < 300_000
-
-
-@pytest.mark.parametrize("draw", [plots.oscr_curves, plots.oscr_by_loss])
-@pytest.mark.parametrize("log", [True, False])
-def test_lines_and_bands_are_those_of_the_points(draw, log):
-    points = plots.oscr_points(many_runs(seeds=3, protocols=("p1", "p2")), score="target")
-    figure = draw(points, log=log)
-    corner = points.query("role == 'negative' and protocol == 'p1' and loss == 'softmax'")
-    corner = corner[corner["fpr"] >= 1 / 100 * log]
-    line, band = figure.axes[0].lines[0], figure.axes[0].collections[0].get_paths()[0].vertices
-    np.testing.assert_array_equal(line.get_xydata(), corner[["fpr", "ccr"]])
-    at = corner["fpr"].iloc[len(corner) // 2]
-    ends = corner.loc[corner["fpr"] == at, ["low", "high"]].to_numpy()[0]
-    assert sorted(set(band[band[:, 0] == at, 1])) == list(ends)
-    assert figure.axes[0].get_xscale() == ("log" if log else "linear")
-    drawn = [len(ax.lines) for ax in figure.axes]
-    assert drawn == ([3] * 4 if draw is plots.oscr_curves else [2] * 6)
-
-
-def test_a_point_is_the_mean_of_the_seeds_and_its_interval_that_of_the_means_resamples():
-    table = many_runs(seeds=3, protocols=("p1",))
-    points = plots.oscr_points(table, score="target", unit="sample", resamples=50)
-    row = points.query("role == 'unknown' and loss == 'entropic' and fpr > 0.5").iloc[0]
-    runs = table.query("loss == 'entropic'").sort_values(["seed", "sample"])
-    known, other = (runs[runs["role"] == role] for role in ("known", "unknown"))
-    weights = [
-        metrics.bootstrap_weights(part["sample"].unique(), seed=[0, 0, role], resamples=50)
-        for part, role in ((known, 0), (other, 2))
-    ]
-    means = np.zeros(51)
-    for seed in range(3):
-        k, u = (part[part["seed"] == seed] for part in (known, other))
-        correct = (k["pred"] == k["label"]).to_numpy()
-        for i in range(51):
-            copies = zip((k["target"], correct, u["target"]), [*weights[:1], *weights], strict=True)
-            columns = (np.repeat(column, w[i]) for column, w in copies)
-            means[i] += metrics.ccr_at_fpr(*columns, fpr=row["fpr"]) / 3
-    assert row["ccr"] == pytest.approx(means[0])
-    assert [row["low"], row["high"]] == pytest.approx(list(np.percentile(means[1:], [2.5, 97.5])))
-    assert row["seeds"] == 3
-    assert row["sd_seeds"] > 0
-
-
-def test_one_seed_has_an_interval_and_no_standard_deviation_and_says_so():
-    points = plots.oscr_points(one_run(), score="target")
-    assert points["sd_seeds"].isna().all()
-    assert (points["low"] < points["high"]).any()
-    figure = plots.oscr_curves(points, log=False)
-    note = figure.get_supxlabel()
-    assert note == "line: one seed; band: 95 % bootstrap interval over test classes"
-
-
-def test_runs_of_other_samples_are_refused():
-    runs = pd.concat([one_run(), one_run(loss="entropic").iloc[1:]])
-    with pytest.raises(ValueError, match="need the same known samples"):
-        plots.oscr_points(runs, score="target")
-
-
-def test_unequal_seeds_are_told_and_every_loss_reaches_the_legend():
-    runs = [one_run("p1", "softmax", 0), one_run("p3", "entropic", 0), one_run("p3", "entropic", 1)]
-    points = plots.oscr_points(pd.concat(runs), score="target")
-    figure = plots.oscr_curves(points, log=False)
-    assert figure.get_supxlabel().startswith("line: mean of 1 to 2 seeds")
-    assert [t.get_text() for t in figure.legends[0].get_texts()] == [
-        "softmax (S)",
-        "entropic (EOS)",
-    ]
-
-
-def test_only_what_is_there_is_drawn():
-    table = many_runs().query("protocol == 'p2' and role != 'negative' and loss != 'background'")
-    figure = plots.oscr_curves(plots.oscr_points(table, score="target"), log=True)
-    assert [ax.get_title() for ax in figure.axes] == ["P2, unknown samples"]
-    assert [t.get_text() for t in figure.legends[0].get_texts()] == [
-        "softmax (S)",
-        "entropic (EOS)",
-    ]
-
-
-def test_a_loss_without_a_style_is_still_drawn_and_named():
-    points = plots.oscr_points(one_run().assign(loss="mine"), score="target")
-    assert plots.oscr_curves(points, log=True).legends[0].get_texts()[0].get_text() == "mine"
-
-
-def test_history_lines_are_the_mean_over_seeds():
-    frame = history()
-    figure = plots.confidence_history(frame)
-    assert len(figure.axes) == 6
-    part = frame.query("protocol == 'p2' and loss == 'background'")
-    line = figure.axes[3].lines[1]
-    np.testing.assert_array_equal(line.get_xdata(), [1, 2, 3])
-    np.testing.assert_allclose(line.get_ydata(), part.groupby("epoch")["gamma_minus"].mean())
-
-
-# Histograms and one threshold
-
-
-def test_densities_count_every_sample_once_and_have_area_one():
-    table = many_runs()
-    for edges in ("common", "own"):
-        bars = plots.histogram_points(table, score="target", edges=edges)
-        widths = (bars["right"] - bars["left"]) * bars["density"]
-        keys = [bars[column] for column in ("protocol", "loss", "role")]
-        np.testing.assert_allclose(widths.groupby(keys).sum(), 1)
-        assert bars["samples"].sum() == len(table)
-    one = bars.query("protocol == 'p1' and loss == 'softmax' and role == 'known'")
-    values = table.query("protocol == 'p1' and loss == 'softmax' and role == 'known'")["target"]
-    theirs, at = np.histogram(values, 30, density=True)
-    np.testing.assert_allclose(one["density"], theirs)
-    np.testing.assert_allclose(one["left"], at[:-1])
-
-
-def test_common_edges_are_shared_and_own_edges_are_not():
-    table = one_run()
-    common = plots.histogram_points(table, score="target", edges="common", bins=7)
-    own = plots.histogram_points(table, score="target", edges="own", bins=7)
-    assert common["left"].nunique() == 7 < own["left"].nunique()
-    assert "own range" in plots.score_histograms(own).get_supxlabel()
-    assert "own range" not in plots.score_histograms(common).get_supxlabel()
-
-
-def test_histograms_draw_the_densities_with_a_look_of_their_own():
-    bars = plots.histogram_points(many_runs(), score="target", edges="common")
-    figure = plots.score_histograms(bars)
-    assert len(figure.axes) == 9
-    known, negative, unknown = figure.axes[4].patches
-    part = bars.query("protocol == 'p2' and loss == 'background' and role == 'unknown'")
-    np.testing.assert_array_equal(unknown.get_data().values, part["density"])
-    assert known.get_fill() and not negative.get_fill() and not unknown.get_fill()  # noqa: PT018
-    assert negative.get_linestyle() != unknown.get_linestyle()
-
-
-@pytest.mark.parametrize("threshold", [-1, 0.5, 0.9, 2])
-def test_counts_at_a_threshold_match_the_definition(threshold):
-    table = one_run(digits=1)
-    table.loc[table["role"] != "known", "pred"] = -1  # no known class, and still no rejection
-    counts = plots.operating_counts(table, score="max_softmax", threshold=threshold)
-    for row in counts.itertuples():
-        samples = [s for s in table.itertuples() if s.role == row.role]
-        taken = [s for s in samples if s.max_softmax >= threshold]
-        right = sum(s.pred == s.label and s.role == "known" for s in taken)
-        assert (row.samples, row.right) == (len(samples), right)
-        assert (row.wrong, row.rejected) == (len(taken) - right, len(samples) - len(taken))
-        assert row.rate == (right if row.role == "known" else len(taken)) / len(samples)
-
-
-def test_the_marks_of_a_threshold_lie_on_the_metrics_curve():
-    table = one_run()
-    threshold = table["max_softmax"].iloc[3]
-    axes = plots.operating_point(table, score="max_softmax", threshold=threshold).axes[0]
-    known = table[table["role"] == "known"]
-    correct = (known["pred"] == known["label"]).to_numpy()
-    for role, curve, mark in zip(
-        ("negative", "unknown"), axes.lines[::2], axes.lines[1::2], strict=True
-    ):
-        other = table.loc[table["role"] == role, "max_softmax"].to_numpy()
-        fpr, ccr = metrics.oscr(known["max_softmax"].to_numpy(), correct, other)
-        np.testing.assert_array_equal(curve.get_xydata(), np.c_[fpr, ccr])
-        distinct = np.unique(np.r_[known["max_softmax"], other])[::-1]
-        index = np.searchsorted(-distinct, -threshold, side="right")
-        assert mark.get_xydata().tolist() == [[fpr[index], ccr[index]]]
-
-
-def test_the_cells_of_a_threshold_hold_the_counts():
-    figure = plots.operating_point(one_run(), score="max_softmax", threshold=0.6)
-    counts = plots.operating_counts(one_run(), score="max_softmax", threshold=0.6)
-    cells = [text.get_text().split("\n")[0] for text in figure.axes[2].texts]
-    wanted = counts[["right", "wrong", "rejected"]].to_numpy().ravel().astype(str)
-    wanted[[3, 6]] = "–"
-    assert cells == wanted.tolist()
-    assert figure.axes[1].lines[0].get_xdata()[0] == 0.6
-
-
-# The tree
-
-
-def test_the_reduced_tree_keeps_the_asked_and_where_paths_part():
-    tree = plots.reduced_tree(PATHS)
-    assert list(tree.itertuples(index=False, name=None)) == [
-        ("n1", "", "whole", 0, 0),
-        ("n2", "n1", "animal", 1, 1),
-        ("n3", "n2", "dog", 2, 1),
-        ("n5", "n2", "feline", 2, 1),
-        ("n6", "n5", "lion", 3, 1),
-        ("n8", "n1", "computer", 1, 2),
-    ]
-
-
-def test_the_reduced_tree_keeps_every_distance_of_a_random_tree():
-    rng = np.random.default_rng(0)
-    above = {f"n{i}": f"n{rng.integers(i)}" for i in range(1, 60)}
-
-    def path(node):
-        return [*path(above[node]), (node, node)] if node in above else [(node, node)]
-
-    asked = [f"n{i}" for i in rng.choice(np.arange(1, 60), 15, replace=False)]
-    tree = plots.reduced_tree({node: path(node) for node in asked}).set_index("wnid")
-    assert set(asked) <= set(tree.index)
-    children = tree["parent"].value_counts()
-    assert all(children.get(node, 0) > 1 for node in set(tree.index) - set(asked))
-    for node in asked:
-        steps, at = 0, node
-        while tree["parent"][at]:
-            steps, at = steps + tree["steps"][at], tree["parent"][at]
-        assert steps == len(path(node)) - len(path(at))
-
-
-@pytest.mark.parametrize(
-    ("paths", "reason"),
-    [
-        ({}, "from one root; got 0"),
-        ({"a": [("a", "")], "b": [("b", "")]}, "from one root; got 2: a, b"),
-        ({"b": [("a", ""), ("c", "")]}, "b's does not"),
-    ],
-)
-def test_paths_that_make_no_tree_are_refused(paths, reason):
-    with pytest.raises(ValueError, match=reason):
-        plots.reduced_tree(paths)
-
-
-def test_figure_1_puts_each_count_beside_the_marker_of_its_role():
-    tree = plots.reduced_tree(PATHS)
-    left, right = FIGURES["figure_1"]().axes
-    assert [text.get_text() for text in left.texts] == tree["name"].tolist()
-    assert [t.get_text() for t in left.texts if t.get_weight() == "bold"] == [
-        *("dog", "feline", "lion", "computer"),
-    ]
-    markers = {
-        (round(x, 2), y): line.get_label()
-        for line in right.lines
-        if line.get_label() in {"known", "negative", "unknown"}
-        for x, y in line.get_xydata()
-    }
-    row = dict(zip(tree["wnid"], range(len(tree)), strict=True))
-    drawn = {
-        (markers[round(text.get_position()[0] - 0.2, 2), text.get_position()[1]])
-        + f" {text.get_text()} {text.get_position()[1]:g}"
-        for text in right.texts
-    }
-    assert drawn == {
-        f"{role} {classes} {row[wnid]}" for _, role, wnid, classes in COUNTS.itertuples(index=False)
-    }
-
-
-def test_a_superclass_outside_the_tree_is_refused():
-    with pytest.raises(ValueError, match="not there: n8"):
-        plots.class_tree(plots.reduced_tree(PATHS).query("wnid != 'n8'"), COUNTS)
-
-
-# Lessons
-
-
-def test_each_rule_is_drawn_over_the_first_with_its_area():
-    figure, curves = plots.oscr(rules()), rules()
-    for ax, name in zip(figure.axes, ("palechor", "bisgin", "arpl"), strict=True):
-        np.testing.assert_array_equal(ax.lines[0].get_xydata(), np.transpose(curves[name]))
-        np.testing.assert_array_equal(ax.lines[1].get_xydata(), np.transpose(curves["exact"]))
-        area = metrics.oscr_area(KNOWN, CORRECT, UNKNOWN, convention=name)
-        assert ax.get_title() == f"{name}, area {area:.3f}"
-        assert ax.collections[0].get_datalim(ax.transData).x0 == curves[name][0][0]
-    texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert texts[1] == f"exact, area {metrics.oscr_area(KNOWN, CORRECT, UNKNOWN):.3f}"
-
-
-def test_one_rule_alone_is_refused():
-    with pytest.raises(ValueError, match="two curves; got exact"):
-        plots.oscr(rules("exact"))
-
-
-def test_gradients_are_drawn_beside_their_losses():
-    value, gradient = plots.negative_gradient(gradients()).axes
-    np.testing.assert_array_equal(value.lines[1].get_ydata(), np.linspace(-4, 4, 9) ** 2)
-    np.testing.assert_array_equal(gradient.lines[1].get_ydata(), 2 * np.linspace(-4, 4, 9))
-
-
-def test_a_sheet_shows_each_image_in_its_place():
-    sheet = plots.contact_sheet(IMAGES[:7], columns=4)
-    shown = [ax.get_images()[0].get_array() if ax.get_images() else None for ax in sheet.axes]
-    np.testing.assert_array_equal(shown[6], IMAGES[6].transpose(1, 2, 0))
-    assert len(shown) == 8
-    assert shown[7] is None
-    grey = plots.contact_sheet(IMAGES[:1, :1] // 2, columns=1).axes[0].get_images()[0]
-    assert grey.get_clim() == (0, 255)
-
-
-@pytest.mark.parametrize(
-    ("images", "labels", "reason"),
-    [
-        (IMAGES / 255, {}, "uint8; got .* float64"),
-        (IMAGES[:, :2], {}, r"got \(8, 2, 16, 16\)"),
-        (IMAGES, {"rows": ["a"]}, "need 2 rows, or none; got 1"),
-        (IMAGES, {"titles": ["a"]}, "need 8 titles, or none; got 1"),
-    ],
-)
-def test_a_sheet_refuses_what_it_cannot_show(images, labels, reason):
-    with pytest.raises(ValueError, match=reason):
-        plots.contact_sheet(images, columns=4, **labels)
-
-
-def test_distance_summary_gives_numpys_quantiles():
-    rng = np.random.default_rng(0)
-    steps, distance = rng.integers(1, 4, 60), rng.random(60)
-    summary = plots.distance_summary(steps, distance)
-    assert summary["steps"].tolist() == [1, 2, 3]
-    assert summary["pairs"].sum() == 60
-    expected = np.quantile(distance[steps == 2], [0.05, 0.25, 0.5, 0.75, 0.95])
-    np.testing.assert_allclose(summary.iloc[1, 2:].to_numpy(float), expected)
-
-
-# Bad input, and input left alone
-
-
-@pytest.mark.parametrize(
-    ("call", "reason"),
-    [
-        (lambda: plots.oscr_points(one_run(), score="margin"), "columns .* margin; got 93 rows"),
-        (lambda: plots.oscr_points(one_run()[:0], score="target"), "at least one row .* got 0"),
-        (
-            lambda: plots.oscr_points(one_run().query("role == 'known'"), score="target"),
-            "negative or unknown samples",
-        ),
-        (
-            lambda: plots.histogram_points(one_run(), score="target", edges="wide"),
-            "'common' or 'own'; got 'wide'",
-        ),
-        (
-            lambda: plots.histogram_points(
-                one_run().assign(target=np.inf), score="target", edges="own"
-            ),
-            "finite scores in 'target'; 93 of 93 are not",
-        ),
-        (
-            lambda: plots.operating_counts(
-                one_run().assign(target=np.nan), score="target", threshold=0
-            ),
-            "finite scores",
-        ),
-        (
-            lambda: plots.operating_point(
-                one_run().query("role != 'known'"), score="target", threshold=0
-            ),
-            "known samples and others; got negative, unknown",
-        ),
-        (
-            lambda: plots.operating_point(
-                one_run().query("role == 'known'"), score="target", threshold=0
-            ),
-            "known samples and others; got known",
-        ),
-        (lambda: plots.confidence_history(history().drop(columns="gamma_plus")), "gamma_plus"),
-    ],
-)
+def test_a_description_counts_what_is_drawn_and_drops_titles_where_it_grows_long():
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    left.plot([1, 2], [3, 4])
+    left.plot([1, 2], [4, 4])
+    right.bar([1, 2, 3], [1, 2, 3])
+    left.set(title="$s_y$ of {all}\nimages")
+    assert plots.describe(figure) == "Figure, 2 panels: 2 lines, 3 bars; s_y of all images."
+    figure = Figure()
+    for k, ax in enumerate(figure.subplots(4, 5).flat):
+        ax.set(title=f"a title of panel {k}", xlabel="time" if k == 3 else "")
+    words = plots.describe(figure)
+    assert len(words) <= LENGTH
+    assert "time" in words
+    assert "panel 0" in words
+    assert "panel 19" not in words
+
+
+IMAGES = np.zeros((4, 3, 8, 8), np.uint8)
+ONE = pd.DataFrame({"x": [1.0]})
+KNOWN = pd.DataFrame({"role": ["known"], "label": 0, "pred": 0, "sample": "a", "class": "a"})
+KNOWN = KNOWN.assign(s=0.5, protocol="p1", loss="softmax", seed=0)
+AT = {"score": "s", "threshold": 0}
+REFUSED = [
+    (lambda: plots.oscr_points(ONE, score="s"), "columns protocol, loss, .* got 1 rows"),
+    (lambda: plots.oscr_points(KNOWN, score="s"), "need negative or unknown samples"),
+    (lambda: plots.histogram_points(KNOWN, score="s", edges="wide"), "'own'; got 'wide'"),
+    (lambda: plots.operating_counts(KNOWN.assign(s=np.nan), **AT), "1 of 1 are not"),
+    (lambda: plots.operating_point(KNOWN, **AT), "known samples and others; got known"),
+    (lambda: plots.confidence_history(ONE), "gamma_plus"),
+    (lambda: plots.oscr({"exact": metrics.oscr}), "two curves; got exact"),
+    (lambda: plots.gradient_points([1.0], background=0, weight=1), "two or more"),
+    (lambda: plots.gradient_points([1.0, np.inf], background=0, weight=1), "finite"),
+    (lambda: plots.gradient_points([1.0, 0.0], background=0, weight=0), "weight above 0"),
+    (lambda: plots.class_tree(ONE, ONE), "protocol, role"),
+    (lambda: plots.contact_sheet(IMAGES / 2, columns=2), "uint8; got .* float64"),
+    (lambda: plots.contact_sheet(IMAGES[:, :2], columns=2), r"got \(4, 2, 8, 8\)"),
+    (lambda: plots.contact_sheet(IMAGES, columns=2, rows=["a"]), "need 2 rows, or none; got 1"),
+    (lambda: plots.class_sheet(ONE, IMAGES), "row, bin, name, value"),
+    (lambda: plots.resize_sheet({}, ["a"]), "at least one version"),
+    (lambda: plots.resize_sheet({"a": IMAGES}, ["a"]), r"need \(1, 3, S, S\) uint8; got"),
+    (lambda: plots.task_sketch(ONE, IMAGES), "task, kind, answer"),
+    (lambda: plots.gathered({}, least=0), "at least 1 class; got 0"),
+    (lambda: plots.reduced_tree({}), "one root; got 0"),
+    (lambda: plots.reduced_tree({"a": [("a", "")], "b": [("b", "")]}), "got 2: a, b"),
+    (lambda: plots.reduced_tree({"b": [("a", ""), ("c", "")]}), "b's does not"),
+    (lambda: plots.correlation_points(ONE, {}, group=["panel"]), "missing.*panel.*auroc"),
+    (lambda: plots.accuracy_auroc(ONE, ONE[:0], empty={}, about=""), "at least one row"),
+    (lambda: plots.method_tasks(ONE, measure="AUROC"), "method, benchmark, task, value"),
+    (lambda: plots.method_points(ONE, {}), "run, dataset, split, method"),
+    (lambda: plots.contrasts(ONE), "finding, dataset, number"),
+    (lambda: plots.method_gains(ONE), "dataset, method, kind"),
+    (lambda: plots.feature_norms(ONE), "norm_of_classes"),
+    (lambda: plots.feature_plane(ONE, epochs=[1]), "epoch, role, class, x, y"),
+    (lambda: plots.rules_by_set(ONE), "rule, unknown, near, auroc"),
+    (lambda: plots.rules_by_set(ONE[:0]), "got 0 rows"),
+    (lambda: plots.accuracy_and_near(ONE, correlation=""), "accuracy_low"),
+    (lambda: plots.split_gains(ONE), "open_split"),
+    (lambda: plots.class_points(ONE, score="s"), "group, class, s"),
+    (lambda: plots.class_likeness(ONE), "similarity"),
+    (lambda: plots.number_points(ONE, score="s", numbers=[1], draws=1, seed=0), "pred, class, s"),
+    (lambda: plots.class_numbers(ONE), "expected_sd"),
+    (lambda: plots.bin_points(ONE, value="x", bins=3), "columns bin, x"),
+    (lambda: plots.task_points(ONE, {}), "run, benchmark"),
+    (lambda: plots.density_points(ONE, bins=3), "benchmark, method, kind"),
+    (lambda: plots.mean_softmax(ONE), "method, kind, class, known"),
+    (lambda: plots.mean_softmax_points(ONE, ONE, at_most=3), "class, source, kind"),
+    (lambda: plots.risk_points(ONE), "kind, score"),
+    (lambda: plots.risk_table(ONE, risk=0.1), "kind, score"),
+    (lambda: plots.risk_curves(ONE, risk=0.1), "coverage, risk"),
+    (lambda: plots.stacked_errors(ONE, value="part", label=""), "part; got"),
+    (lambda: plots.improvements(ONE, about=""), "improvement, low, high"),
+    (lambda: plots.improvement_points(ONE, np.ones((1, 1))), "side, method, run"),
+    (lambda: plots.cost_points(ONE, wrong=1, rejection=1), "threshold, coverage, risk"),
+]
+
+
+@pytest.mark.parametrize(("call", "reason"), REFUSED)
 def test_bad_input_is_refused_with_the_reason(call, reason):
     with pytest.raises(ValueError, match=reason):
         call()
-
-
-def test_frames_are_left_as_they_were():
-    table, epochs = one_run(), history()
-    before, epochs_before = table.copy(), epochs.copy()
-    points = plots.oscr_points(table, score="target")
-    bars = plots.histogram_points(table, score="target", edges="common")
-    copies = points.copy(), bars.copy()
-    plots.oscr_curves(points, log=True)
-    plots.score_histograms(bars)
-    plots.confidence_history(epochs)
-    plots.operating_point(table, score="target", threshold=0.5)
-    pd.testing.assert_frame_equal(table, before)
-    pd.testing.assert_frame_equal(epochs, epochs_before)
-    for frame, copy in zip((points, bars), copies, strict=True):
-        pd.testing.assert_frame_equal(frame, copy)
-
-
-def test_a_run_is_drawn_as_far_as_it_went_with_a_dot_at_its_best_epoch():
-    figure = plots.training(progress())
-    left, right = ([line.get_xydata().tolist() for line in ax.lines] for ax in figure.axes)
-    assert left == [[[1, 3], [2, 2], [3, 1.5]], [[2, 2]]]
-    assert right[1::2] == [[[2, 0.4]], [[2, 0.5]]]
-    assert figure.get_supxlabel() == "epoch 3: loss 1.500"
-    assert len(plots.training(progress()[["epoch", "loss"]][:1]).axes[1].lines) == 0

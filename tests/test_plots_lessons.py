@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from matplotlib.collections import PathCollection
 
-from osnb import hierarchy, losses, plots, protocols
-from osnb.labels import NEGATIVE
-from osnb.outputs import Outputs
-from osnb.plots.described import LENGTH, Figure, plain
+from osnb import losses, plots, protocols
+from osnb.base.labels import NEGATIVE
+from osnb.base.outputs import Outputs
+from osnb.protocols import hierarchy
 
 # Costs
 
@@ -79,12 +78,6 @@ def test_a_dearer_rejection_never_accepts_less():
     assert accepted == sorted(accepted)
 
 
-@pytest.mark.parametrize(("wrong", "rejection"), [(-1, 1), (1, np.nan), (np.inf, 1)])
-def test_a_cost_that_is_none_is_refused(wrong, rejection):
-    with pytest.raises(ValueError, match="need a finite cost of at least 0 as"):
-        plots.cost_points(plots.coverage_points(pool()), wrong=wrong, rejection=rejection)
-
-
 # Gradients
 
 
@@ -114,23 +107,6 @@ def test_gradients_of_a_loss_sum_to_zero_and_entropic_rests_where_classes_are_al
     alike = plots.gradient_points([1.5] * 3, background=1.0, weight=2.0).set_index("loss")
     np.testing.assert_allclose(alike.loc["entropic", "gradient"], 0, atol=1e-12)
     assert (alike.loc["background", "gradient"].abs() > 0.1).all()
-
-
-@pytest.mark.parametrize(
-    ("logits", "weight", "said"),
-    [([1.0], 1, "two or more"), ([1.0, np.inf], 1, "finite"), ([1.0, 0.0], 0, "weight above 0")],
-)
-def test_logits_and_weights_that_are_none_are_refused(logits, weight, said):
-    with pytest.raises(ValueError, match=said):
-        plots.gradient_points(logits, background=0.0, weight=weight)
-
-
-def test_bars_are_told_apart_without_colour():
-    figure = plots.loss_gradients(plots.gradient_points([1, 0, -1], background=0, weight=1))
-    assert len({ax.patches[0].get_hatch() for ax in figure.axes}) == 3
-    heights = [bar.get_height() for bar in figure.axes[1].patches]
-    assert sum(heights) == pytest.approx(0)
-    assert [text.get_text() for text in figure.axes[0].texts] == ["+0.00"] * 3
 
 
 # Thumbnails
@@ -199,6 +175,21 @@ def test_where_nothing_is_accepted_the_row_says_so():
     )
     assert [text.get_text() for text in figure.axes[3].texts] == ["none at this threshold"]
 
+
+FIGURES = {
+    "costs": lambda: plots.least_cost(
+        plots.coverage_points(pool(methods=list("abcdefg"))), wrong=1, rejection=1
+    ),
+    "gradients": lambda: plots.loss_gradients(
+        plots.gradient_points([1, 0, -1], background=0, weight=1)
+    ),
+    "images": lambda: plots.operating_point(
+        judged_table(), score="max_softmax", threshold=0.5, images=np.zeros((60, 6, 5), np.uint8)
+    ),
+    "no image": lambda: plots.operating_point(
+        judged_table(), score="max_softmax", threshold=2.0, images=np.zeros((60, 4, 4))
+    ),
+}
 
 # Roles
 
@@ -289,76 +280,4 @@ def test_the_tree_shows_every_superclass_with_its_number_of_classes(sizes):
     assert "0 train and val" in right.texts[2].get_text()
 
 
-def test_a_superclass_that_the_tree_lacks_is_named(sizes):
-    classes = protocols.p1()
-    counts = protocols.class_counts(classes, sizes)
-    with pytest.raises(ValueError, match=DOG):
-        plots.role_tree(spanned(classes[classes["superclass_wnid"] != DOG]), classes, counts)
-
-
 # Descriptions
-
-
-@pytest.mark.filterwarnings("error")
-def test_a_description_names_every_label_and_every_legend_entry():
-    table = judged_table()
-    figures = [
-        plots.operating_point(table, score="max_softmax", threshold=0.5),
-        plots.least_cost(
-            plots.coverage_points(pool(methods=list("abcdefg"))), wrong=1, rejection=1
-        ),
-        plots.negative_gradient(
-            pd.DataFrame({"logit": [0, 1], "loss": "softmax", "value": 1.0, "gradient": 0.5})
-        ),
-    ]
-    for figure in figures:
-        said = plots.describe(figure)
-        legend = [text.get_text() for box in figure.legends for text in box.get_texts()]
-        labels = [x for ax in figure.axes for x in (ax.get_xlabel(), ax.get_ylabel())]
-        assert all(plain(text) in said for text in (*legend, *labels))
-        assert f"{len(figure.axes)} panels" in said
-        assert "\n" not in said
-        assert len(said) <= LENGTH
-        assert isinstance(figure, Figure)
-
-
-def test_a_description_counts_what_is_drawn():
-    figure = Figure()
-    left, right = figure.subplots(1, 2)
-    left.plot([1, 2], [3, 4])
-    left.plot([1, 2], [4, 4])
-    right.bar([1, 2, 3], [1, 2, 3])
-    points = right.scatter([1], [1])
-    assert isinstance(points, PathCollection)
-    left.set(title="$s_y$ of {all}\nimages")
-    said = plots.describe(figure)
-    assert said == "Figure, 2 panels: 2 lines, 3 bars, 1 cloud of points; s_y of all images."
-
-
-def test_titles_give_way_to_labels_where_a_description_grows_long():
-    figure = Figure()
-    for k, ax in enumerate(figure.subplots(4, 5).flat):
-        ax.set(title=f"a title of panel {k}", xlabel="time" if k == 3 else "")
-    said = plots.describe(figure)
-    assert len(said) <= LENGTH
-    assert "time" in said
-    assert "panel 0" in said
-    assert "panel 19" not in said
-
-
-def test_a_notebook_shows_the_figure_with_its_description():
-    figure = plots.loss_gradients(plots.gradient_points([1, 0], background=0, weight=1))
-    data, metadata = figure._repr_mimebundle_(include=None, exclude=None)
-    assert metadata["image/png"]["alt"] == plots.describe(figure)
-    assert f'alt="{plots.describe(figure)}"' in data["text/html"]
-    assert data["image/png"] in data["text/html"]
-
-
-def test_an_svg_begins_with_its_description_and_its_bytes_repeat(tmp_path):
-    texts = []
-    for name in ("a.svg", "b.svg"):
-        figure = plots.loss_gradients(plots.gradient_points([1, 0], background=0, weight=1))
-        figure.savefig(tmp_path / name, metadata={"Date": None}, bbox_inches="tight")
-        texts.append((tmp_path / name).read_text())
-    assert texts[0] == texts[1]
-    assert f"<title>{plots.describe(figure)}</title>" in texts[0]

@@ -1,12 +1,8 @@
 """Figures and tables of methods beside each other: what is drawn is what is in the table."""
 
-import itertools
-
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from test_plots import svg, visible_texts
 
 from osnb import plots
 
@@ -44,28 +40,6 @@ FIGURES = {
         pd.concat(gains().query("dataset == 'mnist'").assign(dataset=n) for n in "abcd")
     ),
 }
-
-
-@pytest.fixture(scope="module", params=FIGURES)
-def figure(request):
-    drawn = FIGURES[request.param]()
-    drawn.name = request.param
-    return drawn
-
-
-def test_no_text_is_clipped_and_none_lies_on_another(figure):
-    width, height = figure.bbox.size
-    texts = visible_texts(figure)
-    for text, box in texts:
-        assert 0 <= box.x0 <= box.x1 <= width, text
-        assert 0 <= box.y0 <= box.y1 <= height, text
-    for (one, a), (two, b) in itertools.combinations(texts, 2):
-        assert not a.padded(-0.5).overlaps(b.padded(-0.5)), (one, two)
-
-
-def test_two_drawings_give_the_same_bytes_whatever_the_readers_settings(figure):
-    with mpl.rc_context({"font.size": 20, "axes.grid": False, "svg.hashsalt": None}):
-        assert svg(FIGURES[figure.name]()) == svg(figure)
 
 
 def test_a_method_is_the_mean_of_its_splits_with_their_spread():
@@ -122,21 +96,3 @@ def test_every_number_of_the_table_is_drawn_at_its_method():
         }
         part = points[points["dataset"] == name]
         assert drawn == set(zip(part["method"], part["auroc"].round(9), strict=True))
-
-
-def test_inputs_are_left_as_they_were_and_bad_ones_refused_with_the_reason():
-    keys, values = evidence()
-    plots.method_points(keys, values)
-    plots.contrast_points(keys, values, FINDINGS)
-    pd.testing.assert_frame_equal(keys, evidence()[0])
-    np.testing.assert_array_equal(values["auroc"], evidence()[1]["auroc"])
-    with pytest.raises(ValueError, match="columns run, dataset, split, method"):
-        plots.method_points(keys.drop(columns="split"), values)
-    with pytest.raises(ValueError, match=r"need auroc and accuracy of \(6, 1 \+ R\)"):
-        plots.method_points(keys, {"auroc": values["auroc"]})
-    with pytest.raises(ValueError, match="kind above or within"):
-        plots.contrast_points(keys, values, [("x", "mls", "msp", "below")])
-    with pytest.raises(ValueError, match="columns finding, dataset, number"):
-        plots.contrasts(keys)
-    with pytest.raises(ValueError, match="columns dataset, method, kind"):
-        plots.method_gains(keys)

@@ -1,12 +1,7 @@
 """Figures of the semantic-shift splits: every class is drawn once, nothing is clipped."""
 
-import itertools
-
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
-import pytest
-from test_plots import svg, visible_texts
 
 from osnb import plots
 
@@ -53,36 +48,6 @@ FIGURES = {
 }
 
 
-@pytest.fixture(scope="module", params=FIGURES)
-def figure(request):
-    drawn = FIGURES[request.param]()
-    drawn.name = request.param
-    return drawn
-
-
-def test_no_text_is_clipped_and_none_lies_on_another(figure):
-    width, height = figure.bbox.size
-    texts = visible_texts(figure)
-    for text, box in texts:
-        assert 0 <= box.x0 <= box.x1 <= width, text
-        assert 0 <= box.y0 <= box.y1 <= height, text
-    for (one, a), (two, b) in itertools.combinations(texts, 2):
-        assert not a.padded(-0.5).overlaps(b.padded(-0.5)), (one, two)
-
-
-def test_a_figure_fits_a_page_and_both_axes_of_a_scale_are_labelled(figure):
-    assert figure.get_figwidth() <= 10
-    assert len(figure._repr_png_()) < 200_000
-    for ax in figure.axes if figure.name != "figure_5" else []:
-        assert ax.get_xlabel()
-        assert ax.get_ylabel() or not ax.get_subplotspec().is_first_col()
-
-
-def test_two_drawings_give_the_same_bytes_whatever_the_readers_settings(figure):
-    with mpl.rc_context({"font.size": 20, "axes.grid": False, "svg.hashsalt": None}):
-        assert svg(FIGURES[figure.name]()) == svg(figure)
-
-
 # Numbers
 
 
@@ -122,20 +87,3 @@ def test_pictures_stand_beside_their_known_class_in_the_order_of_the_bins():
     shown = figure.axes[5].get_images()[0].get_array()
     np.testing.assert_array_equal(shown[:, :16], IMAGES[5, 0].transpose(1, 2, 0))
     np.testing.assert_array_equal(shown[:, 17:], IMAGES[5, 1].transpose(1, 2, 0))
-
-
-def test_inputs_are_left_as_they_were():
-    table, images = values(), IMAGES.copy()
-    plots.bin_points(table, value="value", bins=3)
-    plots.class_sheet(NEAR, images)
-    pd.testing.assert_frame_equal(table, values())
-    np.testing.assert_array_equal(images, IMAGES)
-
-
-def test_bad_input_is_refused_with_the_reason():
-    with pytest.raises(ValueError, match="columns bin, value"):
-        plots.bin_points(values().drop(columns="bin"), value="value", bins=3)
-    with pytest.raises(ValueError, match="1 of 60 are not"):
-        plots.bin_points(values().replace(values()["value"][0], np.nan), value="value", bins=3)
-    with pytest.raises(ValueError, match=r"need \(9, M, 3, S, S\) uint8"):
-        plots.class_sheet(NEAR, IMAGES[:4])

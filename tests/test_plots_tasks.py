@@ -1,11 +1,8 @@
 """Tasks of Kim et al. 2021: points follow from their definition, and what is drawn is the table."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
-from test_plots import svg, visible_texts
 
 from osnb import metrics, plots
 
@@ -19,8 +16,7 @@ VALUES = {
 }
 
 
-@pytest.fixture(scope="module")
-def scores():
+def make_scores():
     """Test samples of two methods, known and unknown."""
     rng = np.random.default_rng(0)
     n = 240
@@ -48,8 +44,7 @@ CLASSES = pd.DataFrame(
 )
 
 
-@pytest.fixture(scope="module")
-def means():
+def make_means():
     """Mean softmax of every class by two runs of Baseline and one of Ensemble."""
     rng = np.random.default_rng(1)
     parts = []
@@ -59,16 +54,11 @@ def means():
     return pd.concat(parts, ignore_index=True)
 
 
-@pytest.fixture(params=["densities", "heat"])
-def figure(request, scores, means):
-    return draw(request.param, scores, means), lambda: draw(request.param, scores, means)
-
-
-def draw(name, scores, means):
-    if name == "densities":
-        return plots.softmax_densities(plots.density_points(scores, bins=10))
-    return plots.mean_softmax(plots.mean_softmax_points(means, CLASSES, at_most=9))
-
+scores, means = pytest.fixture(make_scores), pytest.fixture(make_means)
+FIGURES = {
+    "densities": lambda: plots.softmax_densities(plots.density_points(make_scores(), bins=10)),
+    "heat": lambda: plots.mean_softmax(plots.mean_softmax_points(make_means(), CLASSES, at_most=9)),
+}
 
 # Points
 
@@ -140,22 +130,6 @@ def test_of_many_classes_of_a_kind_the_surest_ones_stay(means):
 # Figures
 
 
-def test_no_text_is_clipped_and_none_lies_on_another(figure):
-    drawn, _ = figure
-    width, height = drawn.bbox.size
-    texts = visible_texts(drawn)
-    for text, box in texts:
-        assert 0 <= box.x0 <= box.x1 <= width, text
-        assert 0 <= box.y0 <= box.y1 <= height, text
-    for (one, a), (two, b) in itertools.combinations(texts, 2):
-        assert not a.padded(-0.5).overlaps(b.padded(-0.5)), (one, two)
-
-
-def test_two_drawings_give_the_same_bytes(figure):
-    drawn, again = figure
-    assert svg(again()) == svg(drawn)
-
-
 def test_every_density_is_drawn_in_its_panel_inside_the_axes(scores):
     points = plots.density_points(scores, bins=10)
     figure = plots.softmax_densities(points)
@@ -194,36 +168,8 @@ def test_every_cell_of_the_heat_map_has_its_value_on_one_scale(means):
 # Bad input
 
 
-def test_missing_columns_and_odd_names_are_named(scores, means):
-    with pytest.raises(ValueError, match="columns run, benchmark"):
-        plots.task_points(KEYS.drop(columns="seed"), VALUES)
-    with pytest.raises(ValueError, match=r"3 rows of each measure; not so in \['auroc'\]"):
-        plots.task_points(KEYS, {"auroc": VALUES["auroc"][:2]})
-    with pytest.raises(ValueError, match="columns benchmark, method, kind"):
-        plots.density_points(scores.drop(columns="kind"), bins=5)
-    with pytest.raises(ValueError, match=r"got \['odd'\]"):
-        plots.softmax_densities(plots.density_points(scores.assign(kind="odd"), bins=5))
-    with pytest.raises(ValueError, match="columns method, class, source, 0, 1, 2"):
-        plots.mean_softmax_points(means.drop(columns="1"), CLASSES, at_most=9)
-    with pytest.raises(ValueError, match="columns class, source, kind"):
-        plots.mean_softmax_points(means, CLASSES.drop(columns="label"), at_most=9)
-    with pytest.raises(ValueError, match="columns method, kind, class, known"):
-        plots.mean_softmax(pd.DataFrame({"method": ["Baseline"]}))
-
-
 def test_without_a_run_a_figure_says_so(scores):
     none = scores.head(0)
     density = plots.softmax_densities(plots.density_points(none, bins=5))
     heat = plots.mean_softmax(plots.mean_softmax_points(pd.DataFrame(), CLASSES, at_most=9))
     assert all(f.axes[0].texts[0].get_text() == "no finished run" for f in (density, heat))
-
-
-def test_inputs_are_left_as_they_were(scores, means):
-    before, keys, rows, classes = scores.copy(), KEYS.copy(), means.copy(), CLASSES.copy()
-    plots.mean_softmax_points(means, CLASSES, at_most=1)
-    plots.density_points(scores, bins=5)
-    plots.task_points(KEYS, VALUES)
-    pd.testing.assert_frame_equal(scores, before)
-    pd.testing.assert_frame_equal(keys, KEYS)
-    pd.testing.assert_frame_equal(means, rows)
-    pd.testing.assert_frame_equal(CLASSES, classes)

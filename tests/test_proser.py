@@ -2,12 +2,10 @@
 
 import pytest
 import torch
-from test_methods import IMAGES, LABELS, TRAIN, Batches, assert_same, fit, new_model
-from torch import nn
+from test_methods import IMAGES, LABELS, TRAIN, Batches, assert_same, begun, fit, new_model
 
 from osnb import losses, models, train
-from osnb.methods import proser
-from osnb.outputs import Outputs
+from osnb.train.methods import terms
 
 
 def trained(directory, **changes):
@@ -21,7 +19,7 @@ def mixtures_called_unknown(model):
     partner = torch.randperm(len(labels), generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         plain = model(images).logits.softmax(1)[:, -1]
-        with proser.mixing(model.trunk[1], partner, 0.5):
+        with terms.mixing(model.trunk[1], partner, 0.5):
             mixed = model(images).logits.softmax(1)[:, -1]
     return mixed[labels != labels[partner]].mean().item(), plain.mean().item()
 
@@ -37,7 +35,7 @@ def test_mixtures_go_to_the_placeholder_if_they_have_a_price(mixed, learned, tmp
 def test_the_placeholder_is_second_best_if_that_has_a_price(second, learned, tmp_path):
     model = trained(tmp_path, second=second)
     with torch.no_grad():
-        found, wanted = proser.runner_up(model(IMAGES[TRAIN]), LABELS[TRAIN])
+        found, wanted = terms.runner_up(model(IMAGES[TRAIN]), LABELS[TRAIN])
     share = (found.logits.argmax(1) == wanted).float().mean().item()
     assert (share > 0.9) == learned
 
@@ -81,36 +79,14 @@ def written_out(model, images, labels):
 def test_a_step_is_the_paper_s_sum_with_the_largest_of_two_placeholders(tmp_path):
     torch.manual_seed(0)
     model = models.conv(classes=7, features=8, width=4, channels=1).eval()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    run = proser.Placeholders(
-        *(model, losses.softmax, Batches(1), optimizer, None, tmp_path, "float32", 1, 1.0),
-        plain=0,
-        cut=2,
-        placeholders=2,
-        second=0.25,
-        mixed=0.5,
-        alpha=1.0,
-    )
+    own = {"plain_epochs": 0, "cut": 2, "placeholders": 2, "second": 0.25, "mixed": 0.5}
+    run = begun(terms.Placeholders, model, tmp_path, Batches(1), **own, alpha=1.0)
     images, labels = IMAGES[TRAIN][:8], torch.tensor([0, 0, 1, 2, 3, 4, 0, 1])
     torch.manual_seed(1)
     found = run.values(images, labels)
     torch.manual_seed(1)
     assert found.shape == (8,)
     torch.testing.assert_close(found.mean(), written_out(model, images, labels))
-
-
-def test_the_runner_up_leaves_the_true_class_out():
-    logits = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    out, labels = proser.runner_up(Outputs(logits, None), torch.tensor([0, 1]))
-    assert out.logits.tolist() == [[2.0, 3.0], [4.0, 6.0]]
-    assert labels.tolist() == [1, 1]
-
-
-def test_a_layer_mixes_only_for_a_while():
-    layer, x = nn.Identity(), torch.tensor([[1.0], [3.0]])
-    with proser.mixing(layer, torch.tensor([1, 0]), 0.25):
-        assert layer(x).tolist() == [[2.5], [1.5]]
-    assert layer(x).tolist() == x.tolist()
 
 
 @pytest.mark.parametrize("cut", [0, 6])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import osnb
-from osnb import hierarchy
+from osnb.protocols import hierarchy
 
 PUBLISHED = Path(osnb.__file__).parent / "published"
 FILES = sorted(PUBLISHED.rglob("*.csv"))
@@ -34,7 +34,15 @@ CLAIMS = {
     "section": f"Abstract|{PLACE}",
     "stated": "abstract|text|table|law",
     "claim": r"[A-Z].*\.",
-    "predicate": "[a-z][a-z0-9_]*",
+    "number": ".+" + DASH,
+    "measure": r"[a-z0-9_.;| ]+" + DASH,
+    "at": r"([a-z]+=[a-z0-9_.*|+-]+;?( |$))*",
+    "left": r"[A-Za-z+| ();@=]+" + DASH,
+    "relation": "[<>~]" + DASH,
+    "right": r"[A-Za-z0-9+|_. ();@=]+" + DASH,
+    "margin": r"0\.\d+" + DASH,
+    "apart": r"0\.\d+" + DASH,
+    "predicate": "[a-z][a-z0-9_]*" + DASH,
     "scope": r"[a-z0-9,+-]+( [a-z0-9,+-]+)*",
     "runs": "published|12_palechor_train|21_vaze_train|31_kim_train",
 }
@@ -58,8 +66,22 @@ KIM_RESULTS = {
     "printed_emphasis": "best|best_without_OE" + DASH,
 }
 
+NAME_OF = r"[A-Za-z0-9(][A-Za-z0-9 ,()+-]*"
+BENCHMARKS = {"benchmark": "[a-z][a-z0-9_]+", "place": "[a-z][a-z0-9+-]+"}
+ROWS = {"place": "cifar100" + DASH, "printed": NAME_OF, "method": "[a-z0-9_]+"}
+ROWS |= {"regime": "baseline|strong", "rule": "[a-z_]+" + DASH}
+SOURCES = {"benchmark": "closed" + DASH, "source": "[a-z0-9_]+", "printed": "[a-z0-9-]+"}
+
 # paper/table: how many rows, and what each cell of a column may read.
 TABLES = {
+    "palechor2023/benchmarks": (3, BENCHMARKS),
+    "palechor2023/rows": (3, ROWS),
+    "vaze2022/benchmarks": (11, BENCHMARKS | {"family": "standard|ssb|ood"}),
+    "vaze2022/rows": (21, ROWS),
+    "vaze2022/sources": (2, SOURCES),
+    "kim2021/benchmarks": (2, BENCHMARKS),
+    "kim2021/rows": (10, ROWS),
+    "kim2021/sources": (5, SOURCES),
     "kim2021/claims": (20, CLAIMS),
     "kim2021/classes_far": (
         722,

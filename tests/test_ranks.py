@@ -191,18 +191,3 @@ def test_an_interrupt_stops_all_processes_at_one_step_and_the_run_goes_on_from_t
     again = fit(model, tmp_path / "stopped", devices=2, epochs=6)
     assert torch.equal(weights(model), weights(straight))
     assert again["loss"].tolist() == plain["loss"].tolist()
-
-
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ('osnb: {"images": 3, "row": {"loss": NaN}}\n', {"images", "row"}),
-        ('osnb: {"error": "E"}\n', {"error"}),
-        ('osnb: {"row": {}}osnb: {"row": {}}\n', set()),
-        ("osnb: half of a li", set()),
-        ("W1121 torch/distributed/run.py says something\n", set()),
-        ("\n", set()),
-    ],
-)
-def test_what_a_process_tells_is_told_from_other_lines(line, told):
-    assert set(ranks._told(line)) == told

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from osnb import repro
+from osnb.base import workbook
 
-BLOCKS = re.findall(r"```python\n(.*?)```", (repro.root() / "README.md").read_text(), re.DOTALL)
+BLOCKS = re.findall(r"```python\n(.*?)```", (workbook.root() / "README.md").read_text(), re.DOTALL)
 
 
 def test_the_readme_shows_python():

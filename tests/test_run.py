@@ -15,14 +15,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from osnb import publish, record, repro, run
-from osnb.run import kernels
+from osnb.base import stamps, workbook
+from osnb.book import follows, publish, record, run, runs
+from osnb.book.run import kernels
 
 EXECUTE = """
 import sys
 from pathlib import Path
-from osnb import repro, run
-repro.root = lambda: Path(sys.argv[1])
+from osnb.base import workbook
+from osnb.book import run
+workbook.root = lambda: Path(sys.argv[1])
 run.execute(run.plan(sys.argv[2]))
 """
 
@@ -59,9 +61,9 @@ def test_overrides_join_the_name_as_the_notebook_itself_would_say(works):
     plan = run.plan(works, {"seed": 3, "rate": 1})
     assert plan.run == "small-seed3-rate1.0"
     assert plan.given == {"run": plan.run, "rate": 1.0, "seed": 3}
-    assert repro.begin("90_works", plan.parameters).name == plan.run
+    assert runs.begin("90_works", plan.parameters).name == plan.run
     as_papermill_would = plan.parameters | {"run": "small"}
-    assert repro.begin("90_works", as_papermill_would).name == plan.run
+    assert runs.begin("90_works", as_papermill_would).name == plan.run
 
 
 def test_an_override_that_changes_nothing_leaves_the_name(works):
@@ -76,7 +78,7 @@ def test_a_copy_elsewhere_is_told_from_the_original_by_what_it_changes(works, tm
     copy.rename(copy.with_name("mine.yaml")).write_text("run: mine\nrate: 0.125\n")
     plan = run.plan(copy.with_name("mine.yaml"), {"seed": 1})
     assert plan.run == "mine-seed1"
-    assert repro.begin("90_works", plan.parameters).name == plan.run
+    assert runs.begin("90_works", plan.parameters).name == plan.run
 
 
 REFUSED = {
@@ -177,7 +179,7 @@ def test_every_name_is_plain_and_another_for_every_text(works):
     words = ["2 5", "2+5", "2/5", "2_5", "2=5", "2=205", "2-5", "2  5", "é", "a\nb", "", "2.5"]
     names = [run.plan(works, {"word": word}).run for word in words]
     assert len(set(names)) == len(words)
-    assert all(re.fullmatch(repro.PLAIN, name) for name in names)
+    assert all(re.fullmatch(workbook.PLAIN, name) for name in names)
     assert names[0] == "small-word2+5"
     assert run.plan(works, {"rate": 1e20, "seed": -1}).run == "small-seed-1-rate1e+20"
 
@@ -215,22 +217,43 @@ def test_a_cell_that_is_no_python_is_refused_by_its_number(project, text, reason
     assert "\n" not in str(refused.value)
 
 
+SOFTMAX = "12_palechor_train/mini_p2_softmax"
+
+
 @pytest.mark.parametrize(
-    ("text", "word", "reason"),
+    ("file", "overrides", "reason"),
     [
-        ("losses.LOSSES.bind(word)", "sofmax", r"arpl, .*, softmax"),
-        ("[datasets.READERS[x] for x in word.split()]", "digits glyph", r"aircraft, .*"),
-        ("AUGMENT[word]", "flop", r"crop_flip, .*, none.*"),
+        (SOFTMAX, {"weight": 7}, "nothing reads weight=7 here .* it belongs to loss entropic"),
+        (SOFTMAX, {"split": 1}, "there is one split, 0; got split=1"),
+        (SOFTMAX, {"method": "sofmax"}, "no method 'sofmax': there are softmax, background"),
+        ("31_kim_train/mini_baseline", {"beta": 9}, "it belongs to training arpl_cs"),
+        ("31_kim_train/mini_baseline", {"severity": 10, "crl": 5}, "nothing reads severity=10"),
+        ("31_kim_train/mini_baseline", {"crl": 5}, "nothing reads crl=5"),
     ],
 )
-def test_a_value_that_is_in_no_catalogue_is_refused_with_the_entries(project, text, word, reason):
-    looks = "from osnb import losses, datasets\nfrom osnb.augment import AUGMENT\n"
-    file = rewritten(project, "90_looks", 3, looks + text)
-    wrong = f"word '{word.split()[-1]}' of 90_looks is not one of: {reason}"
-    with pytest.raises(run.Refused, match=wrong):
-        run.plan(file, {"word": word})
-    right = {"sofmax": "softmax", "digits glyph": "digits glyphs", "flop": "flip"}[word]
-    assert run.plan(file, {"word": right}).parameters["word"] == right
+def test_an_override_that_no_part_of_the_experiment_reads_is_refused(file, overrides, reason):
+    with pytest.raises(run.Refused, match=reason):
+        run.plan(workbook.root() / "params" / f"{file}.yaml", overrides)
+
+
+def test_a_plan_is_made_or_refused_before_torch_and_pandas_are_imported():
+    code = (
+        "import sys\nfrom osnb.base import workbook\nfrom osnb.book import run\n"
+        f"run.plan(workbook.root() / 'params' / '{SOFTMAX}.yaml', {{'epochs': 20}})\n"
+        "print(*sorted({'torch', 'pandas'} & sys.modules.keys()))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "\n"
+
+
+def test_settings_that_a_training_notebook_does_not_declare_go_into_its_overrides():
+    file = workbook.root() / "params" / f"{SOFTMAX}.yaml"
+    plan = run.plan(file, {"seed": run.Typed("3"), "epochs": run.Typed("20")})
+    assert plan.run == "mini_p2_softmax-epochs20-seed3"
+    assert (plan.parameters["overrides"], plan.parameters["seed"]) == ("epochs=20", 3)
+    assert plan.follows["settings"]["epochs"] == 20
+    same = run.plan(file).follows["settings"]["epochs"]
+    assert run.plan(file, {"epochs": same}).run == "mini_p2_softmax"
 
 
 def test_a_run_without_its_data_fails_before_a_kernel_starts(project, monkeypatch, no_kernel):
@@ -256,7 +279,7 @@ def test_a_run_is_executed_recorded_and_published(works, project):
     assert end == record.read(plan.directory)
     assert end["state"] == "done"
     assert (end["parameters"], end["inputs"]) == (plan.parameters, {})
-    assert end["code"] == repro.code_hash(plan.source)
+    assert end["goldens"] == {"cells": follows.now("cells", "90_works")}
     assert end["started"] <= end["finished"]
     assert end["packages"].keys() >= {"torch", "numpy", "pandas"}
     assert (plan.directory / "table.csv").read_text() == "rate,word\n0.25,blue\n"
@@ -504,10 +527,12 @@ def collects(project):
             project.write("90_fixture_train", f"run: {name}\nsize: {size}\n", run=name)
         path = project.folder / base / "90_fixture_train" / name / "scores.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
-        stamp = json.dumps({"run": name, "parameters": {"size": size, **more}})
-        table = pa.table({"score": [value]}).replace_schema_metadata({"osnb": stamp})
-        pq.write_table(table, path)
-        return repro.file_hash(path)
+        pq.write_table(pa.table({"score": [value]}), path)
+        stamp = {"notebook": "90_fixture_train", "run": name, "parameters": {"size": size, **more}}
+        stamp |= {"settings": {}, "columns": {}, "inputs": {}, "goldens": {}}
+        explained = stamps.explained(path.parent, path.name)
+        stamps.write(path.with_suffix(".json"), stamp | explained)
+        return stamps.data(path.parent)
 
     return run.plan(file), scores
 
@@ -601,7 +626,7 @@ def test_a_notebook_keeps_outputs_and_nothing_else_of_its_execution(works, proje
     assert [cell["source"] for cell in after["cells"]] == [x["source"] for x in before["cells"]]
     assert "papermill" not in plan.source.read_text()
     assert after["metadata"]["kernelspec"]["name"] == "python3"
-    assert repro.declared(plan.source)["rate"] == 0.5
+    assert workbook.declared(plan.source)["rate"] == 0.5
     once = plan.source.read_bytes()
     publish.keep_outputs(plan.source, plan.directory / "executed.ipynb")
     assert plan.source.read_bytes() == once

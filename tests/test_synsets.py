@@ -4,18 +4,13 @@ The goldens come in two grains. If the mean levels differ, the drawing was chang
 hashes do, a pixel differs by a last bit, on a platform that rounds otherwise.
 """
 
-import hashlib
-
 import numpy as np
 import pytest
 import torch
-from scipy.stats import spearmanr
 
-from osnb import hierarchy, losses, metrics, models, protocols, repro, scores, train
-from osnb.augment import AUGMENT
-from osnb.datasets import batches
 from osnb.datasets import synsets as module
-from osnb.datasets.synsets import POSE, TRAITS, draw, synsets, traits
+from osnb.datasets.synsets import TRAITS, draw, synsets, traits
+from osnb.protocols import hierarchy
 
 GOLDEN = [  # wnid, index, half the sha256 of the bytes, mean of red, green, blue
     ("n02085620", 0, "969767bd3e16396b0ce5812e5950af99", (232.2, 174.1, 155.0)),
@@ -31,16 +26,6 @@ GOLDEN = [  # wnid, index, half the sha256 of the bytes, mean of red, green, blu
 ]
 WNIDS, INDICES = [g[0] for g in GOLDEN], [g[1] for g in GOLDEN]
 BEAGLE, SALUKI, BANANA = "n02088364", "n02091831", "n07753592"
-
-
-def test_ten_images_have_the_mean_levels_they_always_had():
-    means = draw(WNIDS, INDICES).mean(axis=(2, 3))
-    np.testing.assert_allclose(means, [g[3] for g in GOLDEN], rtol=0, atol=1.05)
-
-
-def test_ten_images_have_the_bytes_they_always_had():
-    hashes = [hashlib.sha256(image.tobytes()).hexdigest()[:32] for image in draw(WNIDS, INDICES)]
-    assert hashes == [g[2] for g in GOLDEN]
 
 
 def test_an_image_does_not_depend_on_what_is_drawn_with_it():
@@ -68,21 +53,6 @@ def test_a_last_bit_moves_no_pixel_by_more_than_one_grey_level(monkeypatch):
     assert change.mean() < 0.001
 
 
-def test_images_are_pictures_neither_flat_nor_noise_nor_blown_out():
-    image = draw(hierarchy.ILSVRC, np.arange(1000)).astype(float)
-    assert image.shape == (1000, 3, 32, 32)
-    assert (image.std(axis=(2, 3)).max(axis=1) > 8).all()
-    assert np.isin(image, (0, 255)).mean() < 0.06
-    step = np.abs(np.diff(image, axis=3)).mean()
-    assert step < 0.5 * image.std(axis=(2, 3)).mean()
-
-
-def test_a_finer_image_shows_the_same_picture():
-    coarse, fine = draw(WNIDS, INDICES).astype(float), draw(WNIDS, INDICES, size=64)
-    halved = fine.reshape(10, 3, 32, 2, 32, 2).mean(axis=(3, 5))
-    assert np.abs(halved - coarse).mean() < 6
-
-
 def splitmix(x):
     """The finaliser in Python's integers."""
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
@@ -100,13 +70,6 @@ def test_the_numbers_behind_an_image_are_a_hash_of_what_names_it():
     assert bell[0, 2] == pytest.approx((total / 65536 - 4 * 0.5 * (1 - 2**-16)) * 3**0.5, abs=1e-6)
 
 
-def test_the_numbers_behind_the_images_are_nearly_normal_and_unrelated():
-    bell = module._bell(np.repeat(np.arange(100), 100), np.tile(np.arange(100), 100), 0, 20)
-    assert np.abs(bell.mean(axis=0)).max() < 0.04
-    np.testing.assert_allclose(np.cov(bell.T), np.eye(20), atol=0.05)
-    assert (np.abs(bell) > 1.96).mean() == pytest.approx(0.05, abs=0.01)
-
-
 def test_every_step_of_the_path_adds_its_change():
     own, total = (1 - 0.94**2) ** 0.5, np.zeros(len(TRAITS))
     for depth, step in enumerate(hierarchy.path(BEAGLE)):
@@ -120,30 +83,6 @@ def test_traits_correlate_as_keep_to_the_power_of_the_path_distance(other):
     pairs = [traits(BEAGLE, seed) * traits(other, seed) for seed in range(200)]
     distance = hierarchy.distance(BEAGLE, other)
     assert np.mean(pairs) == pytest.approx(module.KEEP**distance, abs=0.05)
-
-
-def test_the_wave_is_nearly_a_sine_and_the_outline_a_sum_of_harmonics():
-    x = np.linspace(-3, 3, 601)
-    np.testing.assert_allclose(module._wave(x), np.sin(2 * np.pi * x), atol=0.06)
-    u, v = np.random.default_rng(0).normal(size=(2, 1, 500)) * 2
-    t = dict(zip(TRAITS, traits(BEAGLE)[:, None, None].astype(float), strict=True))
-    angle, radius = np.arctan2(v, u), 1
-    for k in (2, 3, 4, 5):
-        for name, wave in (("c", np.cos), ("s", np.sin)):
-            x = t[f"{name}{k}"]
-            radius = radius + 0.28 / k**0.5 * x / (1 + x * x) ** 0.5 * wave(k * angle)
-    np.testing.assert_allclose(module._depth(t, u, v), radius - np.hypot(u, v), atol=0.02)
-
-
-def test_every_trait_and_every_pose_can_be_seen():
-    rng = np.random.default_rng(0)
-    columns = {key: rng.normal(size=(20, 1)).astype(np.float32) for key in (*TRAITS, *POSE)}
-    columns["eye_r"], columns["flip"] = np.abs(columns["eye_r"]), -np.ones((20, 1), np.float32)
-    before = module._image(columns, columns, 16)
-    for name, values in columns.items():
-        moved = {**columns, name: values + 1.5}
-        change = np.abs(module._image(moved, moved, 16) - before).max(axis=(1, 2))
-        assert np.median(change) * 255 > 3, name
 
 
 @pytest.mark.parametrize(
@@ -195,107 +134,3 @@ def test_no_image_is_for_training_and_for_testing_and_more_of_one_leaves_the_oth
     )
     assert len(set(many.values())) == 17
     assert few.items() < many.items()
-
-
-PROTOCOLS = ("p1", "p2", "p3")
-
-
-def recipe(protocol):
-    """The miniature's own settings: the notebook's defaults and what the params file changes."""
-    name = "12_palechor_train"
-    file = repro.root() / "params" / name / f"mini_{protocol}_entropic.yaml"
-    return repro.declared(repro.root() / "notebooks" / f"{name}.ipynb") | repro.params(file)
-
-
-SEEDS = (0, 1, 2)
-
-
-PER_CLASS = ("train_per_class", "test_per_class")
-
-
-def sizes(use):
-    return {key: use[key] for key in ("width", "features")}
-
-
-def trained(protocol, seed, images, rows, folder):
-    """(labels, Outputs) of the test images after training with the entropic loss."""
-    use = recipe(protocol)
-    repro.seed_all(seed)
-    settings = {"batch_size": use["batch_size"], "seed": seed, "transform": AUGMENT[use["augment"]]}
-    training, test = (
-        batches(images, rows[rows["split"] == part], shuffle=part == "train", **settings)
-        for part in ("train", "test")
-    )
-    network = models.MODELS.bind(use["model"], classes=rows["label"].max() + 1, **sizes(use))()
-    train.fit(
-        network,
-        losses.LOSSES.bind(use["loss"], weight=use["weight"]),
-        training,
-        epochs=use["epochs"],
-        optimizer=torch.optim.AdamW(
-            network.parameters(), lr=use["learning_rate"], weight_decay=use["weight_decay"]
-        ),
-        schedule=train.SCHEDULES[use["schedule"]],
-        validate=lambda _: {},
-        directory=folder / f"{protocol}-{seed}",
-        seed=seed,
-    )
-    return test.rows, train.predict(network, test)
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """protocol: the runs of three seeds, each (rows, Outputs) of the test images."""
-    found = {}
-    for protocol in PROTOCOLS:
-        images = synsets(**{key: recipe(protocol)[key] for key in PER_CLASS})
-        rows = protocols.images(protocols.PROTOCOLS[protocol](), images.rows)
-        found[protocol] = [
-            trained(protocol, seed, images, rows, tmp_path_factory.mktemp("runs")) for seed in SEEDS
-        ]
-    return found
-
-
-def means(runs, measure):
-    """Protocol to the mean over the seeds of measure(labels, outputs, known)."""
-    measured = {
-        protocol: [
-            measure(rows["label"].to_numpy(), out, out.logits.shape[1]) for rows, out in seeds
-        ]
-        for protocol, seeds in runs.items()
-    }
-    return {protocol: np.mean(values) for protocol, values in measured.items()}
-
-
-@pytest.mark.slow
-def test_closed_set_accuracy_rises_from_p1_to_p3_and_saturates_nowhere(runs):
-    def accuracy(labels, out, known):
-        return metrics.accuracy((scores.predicted(out, known=known) == labels)[labels >= 0])
-
-    mean = means(runs, accuracy)
-    assert 0.5 < mean["p1"] < mean["p2"] < mean["p3"] < 0.95
-
-
-@pytest.mark.slow
-def test_unknowns_of_p1_and_of_p2_are_easier_to_reject_than_those_of_p3(runs):
-    def auroc(labels, out, known):
-        score = scores.SCORES["max_softmax_log_odds"](out, known=known)
-        return metrics.auroc(score[labels >= 0], score[labels == -2])
-
-    mean = means(runs, auroc)
-    assert min(mean["p1"], mean["p2"]) > mean["p3"] + 0.03
-    assert 0.6 < mean["p3"] < 0.9
-
-
-@pytest.mark.slow
-def test_classes_far_apart_in_the_tree_are_far_apart_in_a_trained_network(runs):
-    for rows, out in runs["p3"]:
-        known = (rows["label"] >= 0).to_numpy()
-        classes, which = np.unique(rows["wnid"][known], return_inverse=True)
-        centre = np.stack(
-            [out.features[known][which == c].mean(axis=0) for c in range(len(classes))]
-        )
-        i, j = np.triu_indices(len(classes), 1)
-        steps = [hierarchy.distance(classes[a], classes[b]) for a, b in zip(i, j, strict=True)]
-        apart = np.linalg.norm(centre[i] - centre[j], axis=1)
-        assert spearmanr(steps, apart).statistic > 0.3

@@ -1,14 +1,12 @@
 """The scores table's contract: bytes, refusals, and runs found by what their files say."""
 
-import hashlib
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
-from osnb import repro, tables
+from osnb.base import stamps, workbook
+from osnb.evidence import tables
 
 
 @pytest.fixture
@@ -30,15 +28,20 @@ def scores():
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """An empty project folder that `repro` takes for ours."""
-    monkeypatch.setattr(repro, "root", lambda: tmp_path)
+    """An empty project folder that `workbook` takes for ours."""
+    monkeypatch.setattr(workbook, "root", lambda: tmp_path)
     monkeypatch.setenv("OSNB_OUT", str(tmp_path))
     return tmp_path
 
 
+def stamp(**parameters):
+    """What a run with these parameters follows from."""
+    found = {"notebook": "12_train", "run": parameters.get("run", "x"), "parameters": parameters}
+    return found | {"settings": {}, "columns": {}, "inputs": {}, "goldens": {"cells": "c0de"}}
+
+
 def finish(folder, scores, **parameters):
-    made = {"parameters": parameters, "code": "c0de"}
-    tables.write(folder / "scores.parquet", scores, made)
+    tables.write(folder / "scores.parquet", scores, stamp(**parameters))
 
 
 def describe(project, *names, size="mini"):
@@ -49,9 +52,9 @@ def describe(project, *names, size="mini"):
 
 
 def test_what_is_read_is_what_was_written(tmp_path, scores):
-    tables.write(tmp_path / "s.parquet", scores, {"parameters": {"seed": 3}})
+    tables.write(tmp_path / "s.parquet", scores, stamp(seed=3))
     back = tables.read(tmp_path / "s.parquet")
-    assert back.attrs == {"parameters": {"seed": 3}}
+    assert back.attrs["parameters"] == {"seed": 3}
     assert back.columns.tolist() == scores.columns.tolist()
     assert back["max_softmax"].tolist() == scores["max_softmax"].tolist()  # to the last bit
 
@@ -92,13 +95,17 @@ def test_a_half_written_file_is_named(tmp_path, scores, damage):
         tables.read(path)
 
 
-def test_a_parquet_file_without_our_metadata_is_refused(tmp_path, scores):
-    scores.to_parquet(tmp_path / "s.parquet")
-    with pytest.raises(ValueError, match="no whole scores table"):
-        tables.read(tmp_path / "s.parquet")
+def test_the_stamp_is_beside_the_table_and_never_in_its_bytes(tmp_path, scores):
+    tables.write(tmp_path / "s.parquet", scores, stamp(seed=3))
+    before = (tmp_path / "s.parquet").read_bytes()
+    tables.write(tmp_path / "s.parquet", scores, stamp(seed=4))
+    assert (tmp_path / "s.parquet").read_bytes() == before
+    found = stamps.read(tmp_path / "s.json")
+    assert found["files"] == {"s.parquet": workbook.file_hash(tmp_path / "s.parquet")}
+    assert found["content"] == {"s.parquet": stamps.columns(scores)}
 
 
-def test_runs_are_found_by_their_metadata_and_the_missing_are_named(project, scores):
+def test_runs_are_found_by_their_stamps_and_the_missing_are_named(project, scores):
     describe(project, "mini_a", "mini_b", "mini_c")
     describe(project, "tiny_a", size="tiny")
     here = project / "runs" / "12_train"
@@ -111,14 +118,12 @@ def test_runs_are_found_by_their_metadata_and_the_missing_are_named(project, sco
     assert tables.gaps(runs) == "missing: mini_a, mini_c"
 
 
-def test_a_half_written_run_stops_the_collection_with_its_name(project, scores):
-    describe(project, "mini_a")
-    folder = project / "runs" / "12_train" / "mini_a"
-    finish(folder, scores, run="mini_a", size="mini")
-    whole = (folder / "scores.parquet").read_bytes()
-    (folder / "scores.parquet").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match=r"mini_a/scores\.parquet is no whole scores table"):
-        tables.collect("12_train", "mini")
+def test_a_run_without_its_stamp_or_with_an_edited_one_is_not_finished(project, scores):
+    describe(project, "mini_a", "mini_b")
+    for name in ("mini_a", "mini_b"):
+        finish(project / "runs" / "12_train" / name, scores, run=name, size="mini")
+    (project / "runs" / "12_train" / "mini_a" / "scores.json").write_text("{}")
+    assert tables.collect("12_train", "mini").attrs["missing"] == ["mini_a"]
 
 
 def test_a_params_file_without_a_size_is_a_miniature(project, scores):
@@ -162,8 +167,8 @@ def test_a_run_takes_the_place_of_its_published_copy(project, scores):
     finish(project / "runs" / "12_train" / "x", scores.iloc[:2], run="x", size="mini")
     runs = tables.collect("12_train", "mini")
     assert [len(tables.read(path)) for path in runs["path"]] == [2, 4]
-    published = project / "figures" / "12_train" / "y" / "scores.parquet"
-    assert tables.inputs(runs)["y"] == hashlib.sha256(published.read_bytes()).hexdigest()
+    published = project / "figures" / "12_train" / "y"
+    assert tables.inputs(runs)["y"] == stamps.data(published)
 
 
 def test_no_run_at_all_says_how_to_make_them(project):
@@ -194,8 +199,9 @@ def test_a_csv_is_read_beside_the_scores_or_else_in_figures_and_a_missing_one_is
         folder = project / base / "12_train" / run
         folder.mkdir(parents=True, exist_ok=True)
         pd.DataFrame({"value": [value]}).to_csv(folder / "means.csv", index=False)
-        code = "of another version" if run == "none" else "c0de"
-        (folder / "means.json").write_text(json.dumps({"code": code}))
+        made = stamp(run=run, size="mini", seed=3)
+        made |= {"goldens": {"cells": "other"}} if run == "none" else {}
+        stamps.write(folder / "means.json", made | stamps.explained(folder, "means.csv"))
     runs = tables.collect("12_train", "mini")
     found = tables.artefacts(runs, "means", "seed")
     assert found.to_dict("list") == {"value": [1, 4], "run": ["both", "kept"], "seed": [3, 3]}
@@ -282,11 +288,3 @@ def test_latex_has_the_same_cells_and_reads_special_characters_as_text():
     assert [line for line in lines if line + r" \\" in text] == lines
     assert r"95 \% over classes" in text
     assert text.count(r"\toprule") == text.count(r"\bottomrule") == 1
-
-
-def test_metadata_is_json_with_sorted_keys(tmp_path, scores):
-    import pyarrow.parquet as pq
-
-    tables.write(tmp_path / "s.parquet", scores, {"b": 1, "a": 2})
-    text = pq.read_schema(tmp_path / "s.parquet").metadata[tables.KEY].decode()
-    assert text == json.dumps({"a": 2, "b": 1})

@@ -13,7 +13,6 @@ import pytest
 import torch
 
 from osnb import losses, models, train
-from osnb.outputs import Outputs
 from osnb.train import checkpoint
 
 IMAGES = torch.rand(50, 1, 8, 8, generator=torch.Generator().manual_seed(1))
@@ -104,34 +103,6 @@ def test_a_run_that_continues_ends_with_the_same_bytes(tmp_path, stopped_after):
     pd.testing.assert_frame_equal(continued.drop(columns="size"), history.drop(columns="size"))
 
 
-def test_a_finished_run_is_not_trained_again(tmp_path):
-    fit(new_model(), tmp_path)
-
-    def never(_):
-        raise AssertionError("trained again")
-
-    model = new_model()
-    history = fit(model, tmp_path, validate=never)
-    assert len(history) == 4
-    assert not torch.equal(weights(model), weights(new_model()))
-
-
-def test_history_has_a_row_per_epoch_with_the_rate_of_its_schedule(tmp_path):
-    history = fit(new_model(), tmp_path)
-    last = [(e + 3 / 4) / 4 for e in range(4)]  # share of steps done before an epoch's last one
-    expected = [0.01 * (1 + math.cos(math.pi * done)) / 2 for done in last]
-    assert history["epoch"].tolist() == [1, 2, 3, 4]
-    assert history["learning_rate"].tolist() == pytest.approx(expected)
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "history.parquet"), history)
-
-
-def test_two_runs_write_the_same_history_bytes(tmp_path):
-    fit(new_model(), tmp_path / "a")
-    fit(new_model(), tmp_path / "b")
-    first, second = ((tmp_path / d / "history.parquet").read_bytes() for d in "ab")
-    assert first == second
-
-
 def scripted(values):
     """A `validate` that reports the values in turn and remembers each epoch's weights."""
     seen = []
@@ -180,16 +151,6 @@ def test_a_loss_that_is_not_finite_stops_with_the_epoch_and_keeps_the_one_before
     assert len(pd.read_parquet(tmp_path / "history.parquet")) == 2
 
 
-def test_the_step_at_which_a_loss_stopped_being_finite_is_named(tmp_path):
-    def loss(out, labels):
-        loss.calls += 1
-        return LOSS(out, labels) * (float("inf") if loss.calls == 7 else 1)
-
-    loss.calls = 0
-    with pytest.raises(FloatingPointError, match=r"step 3 of epoch 2.*epoch 1 is kept"):
-        fit(new_model(), tmp_path, loss=loss)
-
-
 def damaged(file, how):
     content = file.read_bytes()
     middle = len(content) // 2
@@ -228,13 +189,6 @@ def test_a_damaged_checkpoint_with_none_before_it_is_named(tmp_path, how):
     damaged(tmp_path / "checkpoint.pt", how)
     with pytest.raises(ValueError, match=r"checkpoint\.pt is truncated.*remove it"):
         fit(new_model(), tmp_path)
-
-
-def test_a_checkpoint_is_read_by_torch_alone_and_without_pickled_code(tmp_path):
-    fit(new_model(), tmp_path, epochs=2)
-    state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
-    assert [row["epoch"] for row in state["history"]] == [1, 2]
-    assert {"model", "optimizer", "step", "random"} < set(state)
 
 
 @pytest.mark.parametrize("nth", range(1, 7))
@@ -292,12 +246,6 @@ def test_an_interrupt_finishes_its_step_keeps_it_and_the_next_run_goes_on_from_t
     assert loss.calls == 16 - after
     assert torch.equal(weights(model), weights(straight))
     pd.testing.assert_frame_equal(again, history)
-
-
-def test_the_handler_of_interrupts_is_put_back(tmp_path):
-    before = signal.getsignal(signal.SIGINT)
-    fit(new_model(), tmp_path, epochs=1)
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_checkpoints_within_an_epoch_change_no_number(tmp_path):
@@ -365,42 +313,11 @@ def test_predict_keeps_the_order_and_turns_dropout_off():
     assert out.logits.dtype == out.features.dtype == np.float32
 
 
-def test_bfloat16_is_close_and_hands_float32_to_the_loss(tmp_path):
-    model = new_model()
-    seen = []
-
-    def loss(out: Outputs, labels):
-        seen.append(out.logits.dtype)
-        return LOSS(out, labels)
-
-    plain = train.predict(model, in_order)
-    low = train.predict(model, in_order, precision="bfloat16")
-    np.testing.assert_allclose(low.logits, plain.logits, atol=0.02)
-    train.fit(
-        model,
-        loss,
-        batches,
-        epochs=1,
-        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-        schedule=train.constant,
-        validate=lambda _: {},
-        directory=tmp_path,
-        seed=0,
-        precision="bfloat16",
-    )
-    assert set(seen) == {torch.float32}
-
-
 @pytest.mark.parametrize("name", train.SCHEDULES)
 def test_a_schedule_stays_within_0_and_1(name):
     values = [train.SCHEDULES[name](step / 100) for step in range(100)]
     assert all(0 <= value <= 1 for value in values)
     assert all(value > 0 for value in values[1:])
-
-
-def test_the_step_schedule_is_ten_times_less_from_epochs_30_60_and_90_of_100():
-    found = [train.step((epoch + half) / 100) for epoch in range(100) for half in (0, 0.5)]
-    assert found == pytest.approx([1.0] * 60 + [0.1] * 60 + [0.01] * 60 + [0.001] * 20)
 
 
 @pytest.mark.parametrize(
@@ -417,16 +334,6 @@ def test_steps_are_the_rates_of_torchs_scheduler_stepped_once_per_epoch(name, ep
         assert found == pytest.approx([optimizer.param_groups[0]["lr"]] * steps)
         optimizer.step()
         scheduler.step()
-
-
-def test_warm_restarts_rise_for_20_epochs_of_600_and_start_anew_at_200_and_400():
-    table = {0: 0, 1: 0.05, 10: 0.5, 20: 1, 110: 0.5, 200: 1, 300: 0.5, 400: 1, 500: 0.5}
-    for epoch, value in table.items():
-        assert train.warm_restarts(epoch / 600) == pytest.approx(value, abs=1e-9)
-        if epoch >= 200:
-            assert train.restarts(epoch / 600) == pytest.approx(value, abs=1e-9)
-    assert train.restarts(0) == 1
-    assert train.restarts(50 / 600) == pytest.approx((1 + math.cos(math.pi / 4)) / 2)
 
 
 def slow_released(rate, epochs=600):

@@ -7,13 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from osnb import hierarchy, protocols
-from osnb.datasets import synsets as synsets_reader
-from osnb.datasets.small import LETTERS, digits, glyphs
+from osnb import protocols
+from osnb.datasets.small import digits
 from osnb.datasets.synsets import attributes
-from osnb.labels import roles
-from osnb.protocols import PROTOCOLS, making, miniature
-from osnb.tables import published
+from osnb.evidence.tables import published
+from osnb.protocols import PROTOCOLS, hierarchy, making
 
 STANDARD = {
     "mnist": "MNIST",
@@ -23,24 +21,7 @@ STANDARD = {
     "cifar_plus_50": "CIFAR+50",
     "tinyimagenet": "TinyImageNet",
 }
-SSB = {
-    "ssb_cub": "CUB",
-    "ssb_cars": "Stanford Cars",
-    "ssb_aircraft": "FGVC-Aircraft",
-    "ssb_imagenet": "ImageNet",
-}
 BIRDS = hierarchy.leaves("n01503061")[::2][:20]
-
-
-def every():
-    """Every protocol of Vaze et al. and every miniature, bound."""
-    for name in PROTOCOLS:
-        if name not in ("p1", "p2", "p3"):
-            splits = range(5) if name in STANDARD else range(2)
-            own = {"attributes": attributes(BIRDS)}
-            own |= {"available": hierarchy.TINY_IMAGENET} if name == "closed" else {}
-            for split in splits:
-                yield name, PROTOCOLS.bind(name, split=split, **own)
 
 
 def table(name):
@@ -63,56 +44,6 @@ def test_every_split_has_the_classes_and_images_of_the_summary(name):
         assert here["train_images"].sum()["known"] == row.known_train_images
         test = here["test_images"].sum()
         assert [test["known"], test["unknown"]] == [row.known_test_images, row.unknown_test_images]
-
-
-@pytest.mark.parametrize("name", SSB)
-def test_table_2_counts_the_classes_of_the_lists(name):
-    classes = PROTOCOLS[name]()
-    bins = classes["bin"].where(classes["role"] == "unknown", "known").value_counts()
-    merged = ("medium", "hard") if name == "ssb_cars" else ()  # Table 2 has no Medium there
-    printed = published("vaze2022", "table2").query(f"dataset == '{SSB[name]}'").dropna()
-    for row in printed.itertuples():
-        ours = bins.reindex(merged if row.split == "Hard" and merged else [row.split.lower()]).sum()
-        assert ours == row.n_classes, row.split
-    if name == "ssb_imagenet":
-        assert (printed["n_test_images"] == 50 * printed["n_classes"]).all()
-    assert (classes["group"] == classes["bin"].replace("medium", "hard")).all()
-
-
-def test_the_images_of_table_2_are_those_of_the_whole_test_sets():
-    sums = published("vaze2022", "table2").groupby("dataset")["n_test_images"].sum()
-    assert [sums[name] for name in ("CUB", "Stanford Cars", "FGVC-Aircraft")] == [5794, 8041, 3333]
-
-
-def test_every_protocol_is_in_the_form_of_the_others():
-    for name, make in every():
-        classes = make()
-        assert list(classes)[:6] == [*protocols.CLASS_LIST, "label"], name
-        assert classes["wnid"].is_unique, name
-        assert not classes.isna().any(axis=None), name
-        np.testing.assert_array_equal(roles(classes["label"]), classes["role"])
-        known = classes[classes["role"] == "known"]
-        assert known["label"].tolist() == list(range(len(known))), name
-        pd.testing.assert_frame_equal(classes, make())
-
-
-def test_labels_follow_the_authors_order():
-    classes = PROTOCOLS.bind("cifar10", split=0)()
-    assert classes["name"].tolist()[:4] == ["airplane", "frog", "deer", "truck"]
-    assert PROTOCOLS.bind("mnist", split=0)()["wnid"].tolist()[:2] == ["2 - two", "4 - four"]
-    tiny = PROTOCOLS.bind("tinyimagenet", split=0)()
-    assert tiny["wnid"][0] == "n03447447"
-    assert set(tiny["wnid"]) == set(hierarchy.TINY_IMAGENET)
-    cars = PROTOCOLS["ssb_cars"]()
-    assert cars["name"][0] == "Acura RL Sedan 2012"
-    assert PROTOCOLS["ssb_cub"]()["wnid"].str.match(r"\d{3}\.[A-Z]").all()
-
-
-def test_unknown_classes_of_cifar_plus_n_come_from_the_other_data_set():
-    for name in ("cifar_plus_10", "cifar_plus_50"):
-        classes = PROTOCOLS.bind(name, split=3)()
-        source = classes.groupby("role")["source"].unique()
-        assert (list(source["known"]), list(source["unknown"])) == (["CIFAR10"], ["CIFAR100"])
 
 
 def test_splits_with_the_same_known_classes_are_told_in_every_table():
@@ -174,15 +105,6 @@ def test_all_of_the_cars_list_follows_from_the_names():
     assert made["order"].tolist() == cars["order"].fillna(-1).astype(int).tolist()
 
 
-def test_no_class_is_easy_where_pairs_alone_give_more_unknown_ones_than_wanted():
-    names = ["A B Sedan 2012", "A B Sedan 2007", "A C Coupe 2012", "A C Van 2012", "A D Van 2012"]
-    made = making.by_name([*names, "A E Van 2012"], unknown=0)
-    assert made["bin"].tolist() == ["known", "hard", "known", "medium", "known", "known"]
-    assert made["order"].tolist() == [3, -1, 2, -1, 0, 1]
-    one_more = making.by_name([*names, "A E Van 2012"], unknown=3)
-    assert one_more["bin"].tolist() == ["known", "hard", "known", "medium", "known", "easy"]
-
-
 def test_all_bins_and_pairs_of_the_aircraft_list_follow_from_its_levels():
     aircraft = table("aircraft")
     assert aircraft[["variant", "family", "manufacturer"]].nunique().tolist() == [100, 70, 30]
@@ -234,18 +156,6 @@ def test_summed_distances_agree_with_a_walk_from_class_to_class(imagenet21k):
     assert making.total_distances(["n00021939"], known=[], among=among).tolist() == [0]
 
 
-def test_ancestors_and_descendants_of_known_classes_are_marked_as_published():
-    lists = table("imagenet")
-    made = making.relations(lists["wnid"], lists.loc[lists["split"] == "known", "wnid"])
-    assert made == lists["relation"].fillna("").tolist()
-    marks = lists.groupby(["split", "relation"]).size().to_dict()
-    assert marks == {
-        ("easy", "ancestor"): 134,
-        ("hard", "ancestor"): 32,
-        ("hard", "descendant"): 160,
-    }
-
-
 def test_each_class_is_as_similar_as_its_closest_known_one_and_hard_ones_are_the_most():
     near = making.similarity(attributes(BIRDS))
     assert np.diag(near) == pytest.approx(1)
@@ -264,66 +174,4 @@ def test_each_class_is_as_similar_as_its_closest_known_one_and_hard_ones_are_the
         making.by_attributes(near, known, sizes=(5, 5, 5))
 
 
-@pytest.mark.parametrize("by", making.SEPARATION)
-def test_the_search_takes_the_best_separated_of_its_draws(by):
-    near = making.similarity(attributes(BIRDS))
-    settings = {"known": 10, "sizes": (3, 3, 4), "seed": 1, "by": by}
-    found = []
-    for draws in (1, 5, 40):
-        parts = making.search(near, draws=draws, **settings).groupby("bin")["value"]
-        means, gap = parts.mean(), parts.min()["hard"] - parts.max()["easy"]
-        found.append(means["hard"] - means["easy"] if by == "mean" else gap)
-    assert found[0] <= found[1] <= found[2]
-    assert found[0] < found[2]
-
-
-def test_the_published_birds_have_known_partners():
-    birds = table("cub")
-    open_ones = birds[birds["split"] != "known"]
-    partners = birds.set_index("class_index")["split"][open_ones["paired"].astype(int)]
-    assert set(partners) == {"known"}
-
-
 # Miniatures.
-
-
-def test_mini_digits_divide_as_mnist_does_and_the_letters_are_those_of_the_reader():
-    assert miniature.LETTERS == LETTERS
-    for split in (0, 1):
-        mini = PROTOCOLS.bind("mini_digits", split=split, glyphs=True)()
-        mnist = PROTOCOLS.bind("mnist", split=split)()
-        assert mini["name"].tolist()[:10] == mnist["name"].tolist()
-        ids = {*digits().rows["wnid"], *glyphs(per_class=1).rows["wnid"]}
-        assert set(mini["wnid"]) == ids
-        assert set(mini.loc[mini["source"] == "glyphs", "group"]) == {"glyphs"}
-    with pytest.raises(ValueError, match="split 0 or 1; got 2"):
-        PROTOCOLS.bind("mini_digits", split=2)()
-
-
-def test_miniatures_on_drawn_synsets_can_be_drawn():
-    for name in ("mini_tinyimagenet", "mini_ssb_imagenet", "mini_ssb_fine"):
-        classes = PROTOCOLS.bind(name, split=1, attributes=attributes(BIRDS))()
-        images = synsets_reader.synsets(train_per_class=1, test_per_class=1, wnids=classes["wnid"])
-        rows = protocols.whole(classes, images.rows)
-        known = (classes["role"] == "known").sum()
-        assert rows["split"].value_counts().to_dict() == {"test": len(classes), "train": known}
-
-
-def test_the_two_splits_of_mini_tinyimagenet_have_other_known_classes():
-    one, two = (PROTOCOLS.bind("mini_tinyimagenet", split=split)() for split in (0, 1))
-    known = [set(each.loc[each["role"] == "known", "wnid"]) for each in (one, two)]
-    assert known[0] != known[1]
-    assert known[0] | known[1] <= set(hierarchy.TINY_IMAGENET)
-
-
-def test_hard_classes_of_the_miniatures_look_more_like_known_ones():
-    for name in ("mini_ssb_imagenet", "mini_ssb_fine"):
-        classes = PROTOCOLS.bind(name, attributes=attributes(BIRDS))()
-        near = making.similarity(attributes(classes["wnid"]))
-        known = (classes["role"] == "known").to_numpy()
-        closest = pd.Series(near[:, known].max(axis=1)).groupby(classes["group"]).mean()
-        assert closest["easy"] < closest["hard"], name
-    with pytest.raises(ValueError, match="attributes of 20; got 3"):
-        PROTOCOLS.bind("mini_ssb_fine", attributes=attributes(BIRDS[:3]))()
-    with pytest.raises(ValueError, match="largest or smallest distance; got 'far'"):
-        making.by_distance(BIRDS, known=BIRDS[:1], among=BIRDS, size=1, hard="far")

@@ -9,7 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from osnb import hierarchy, metrics, plots, protocols, repro, widgets
+from osnb import metrics, plots, protocols
+from osnb.base import workbook
+from osnb.plots import widgets
+from osnb.protocols import hierarchy
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,7 @@ def marks(figure):
 
 @pytest.mark.parametrize("threshold", [0.0, 0.25, 0.41, 0.8])
 def test_moving_the_slider_moves_the_marks_along_the_metrics_curve(table, view, threshold):
-    view.slider.value = threshold
+    view.controls[0].value = threshold
     known = table[table["role"] == "known"]
     correct = (known["pred"] == known["label"]).to_numpy()
     for role, mark in zip(("negative", "unknown"), marks(view.figure), strict=True):
@@ -45,39 +48,24 @@ def test_moving_the_slider_moves_the_marks_along_the_metrics_curve(table, view, 
         assert mark == curve[accepted.sum()].tolist()
 
 
-def test_each_threshold_has_its_own_picture_and_sentence(view):
-    seen = [(view.picture, view.sentence)]
-    for threshold in (0.3, 0.7):
-        view.slider.value = threshold
-        seen.append((view.picture, view.sentence))
-    assert len(set(seen)) == 3
-    assert all(picture.startswith(b"\x89PNG") for picture, _ in seen)
-
-
-def test_the_picture_is_the_static_twin(table, view):
-    view.slider.value = 0.6
-    twin = plots.operating_point(table, score="max_softmax", threshold=0.6)
-    assert view.picture == twin._repr_png_()
-
-
 def test_the_sentence_says_the_rates_of_every_role(table, view):
-    view.slider.value = 0.4
+    view.controls[0].value = 0.4
     unknown = table.loc[table["role"] == "unknown", "max_softmax"]
     assert f"unknown accepted (FPR): {(unknown >= 0.4).mean():.3f} of 25" in view.sentence
     assert view.sentence.startswith("known accepted and right (CCR): ")
 
 
 def test_the_slider_is_described_and_reaches_from_accepting_all_to_rejecting_all(table, view):
-    assert view.slider.description == "threshold"
-    assert view.slider.readout
-    assert view.slider.min <= table["max_softmax"].min()
-    view.slider.value = view.slider.max
+    assert view.controls[0].description == "threshold"
+    assert view.controls[0].readout
+    assert view.controls[0].min <= table["max_softmax"].min()
+    view.controls[0].value = view.controls[0].max
     assert marks(view.figure) == [[0, 0], [0, 0]]
 
 
 @pytest.mark.parametrize("threshold", [-2.0, 0.0, 0.5, 0.777, 3.0])
 def test_the_first_threshold_is_one_of_its_steps_so_that_a_browser_keeps_it(table, threshold):
-    slider = widgets.threshold_slider(table, score="max_softmax", threshold=threshold).slider
+    slider = widgets.threshold_slider(table, score="max_softmax", threshold=threshold).controls[0]
     steps = (threshold - slider.min) / slider.step
     assert steps == pytest.approx(round(steps), abs=1e-6)
     assert slider.min <= min(threshold, table["max_softmax"].min())
@@ -86,18 +74,9 @@ def test_the_first_threshold_is_one_of_its_steps_so_that_a_browser_keeps_it(tabl
 
 def test_a_figure_is_dropped_when_the_next_one_is_drawn(view):
     first = weakref.ref(view.figure)
-    view.slider.value = 0.2
+    view.controls[0].value = 0.2
     gc.collect()
     assert first() is None
-
-
-def test_its_text_form_is_a_sentence_for_readers_without_a_kernel(view):
-    assert repr(view) == "a slider, which needs a running kernel"
-
-
-def test_a_missing_column_is_named(table):
-    with pytest.raises(ValueError, match="margin; got 75 rows with role, label"):
-        widgets.threshold_slider(table, score="margin", threshold=0.5)
 
 
 # Epochs
@@ -113,84 +92,20 @@ def outputs():
     return pd.concat([frame.assign(x=frame["x"] * epoch, epoch=epoch) for epoch in (1, 2, 5)])
 
 
-def test_moving_the_epoch_shows_its_static_twin(outputs):
-    view = widgets.epoch_slider(outputs, epoch=1)
-    assert view.slider.options == (1, 2, 5)
-    for epoch in (5, 2):
-        view.slider.value = epoch
-        assert view.picture == plots.feature_plane(outputs, epochs=[epoch])._repr_png_()
-    assert repr(view) == "a slider, which needs a running kernel"
+BAD = {
+    "got 75 rows": lambda t, o, s: widgets.threshold_slider(t, score="margin", threshold=0.5),
+    r"got \[3\]": lambda t, o, s: widgets.epoch_slider(o, epoch=3),
+    "rate in": lambda t, o, s: widgets.risk_slider(s, risk=1.5),
+    "at least 0 as wrong": lambda t, o, s: widgets.cost_sliders(s, wrong=-1.0, rejection=1.0),
+    "finite logits": lambda t, o, s: widgets.loss_explorer([np.nan, 2], background=0.0, weight=1),
+}
 
 
-def test_an_epoch_that_is_not_there_is_named(outputs):
-    with pytest.raises(ValueError, match=r"got \[3\]"):
-        widgets.epoch_slider(outputs, epoch=3)
-
-
-# Risk
-
-
-@pytest.mark.parametrize("risk", [0.0, 0.05, 0.333])
-def test_moving_the_risk_shows_its_static_twin(risk):
-    rng = np.random.default_rng(0)
-    kind = rng.choice(["", "near", "wrong prediction"], 60)
-    samples = pd.DataFrame({"panel": "all", "method": "Baseline", "kind": kind})
-    samples["score"] = rng.normal(kind == "", 0.5)
-    view = widgets.risk_slider(samples, risk=risk)
-    assert view.slider.value == risk
-    for at in (risk, 0.2, 1.0):
-        view.slider.value = at
-        twin = plots.accepted_at_risk(samples, risk=view.slider.value)
-        assert view.picture == twin._repr_png_()
-    assert repr(view) == "a slider, which needs a running kernel"
-
-
-def test_a_risk_that_is_no_rate_is_refused():
+@pytest.mark.parametrize("reason", BAD)
+def test_what_the_picture_refuses_is_refused_before_there_is_a_control(reason, table, outputs):
     samples = pd.DataFrame({"panel": "all", "method": "x", "kind": [""], "score": [0.5]})
-    with pytest.raises(ValueError, match="rate in"):
-        widgets.risk_slider(samples, risk=1.5)
-
-
-# Costs
-
-
-def test_moving_a_cost_shows_its_static_twin_and_names_the_cheapest():
-    rng = np.random.default_rng(0)
-    kind = rng.choice(["", "near"], 60)
-    samples = pd.DataFrame({"panel": "all", "method": np.resize(["Baseline", "OE"], 60)})
-    samples = samples.assign(kind=kind, score=rng.normal(kind == "", 0.5))
-    view = widgets.cost_sliders(samples, wrong=3.0, rejection=1.0)
-    points = plots.coverage_points(samples)
-    for wrong, rejection in ((3.0, 1.0), (0.5, 1.0), (0.5, 0.0)):
-        view.wrong.value, view.rejection.value = wrong, rejection
-        costs = {"wrong": wrong, "rejection": rejection}
-        assert view.picture == plots.least_cost(points, **costs)._repr_png_()
-        best = plots.cost_table(points, **costs)
-        assert f"cost {best['cost'].min():.3f} a sample" in view.sentence
-    assert repr(view) == "sliders, which need a running kernel"
-
-
-def test_a_cost_below_0_is_refused():
-    samples = pd.DataFrame({"panel": "all", "method": "x", "kind": [""], "score": [0.5]})
-    with pytest.raises(ValueError, match=r"at least 0 as wrong; got -1\.0"):
-        widgets.cost_sliders(samples, wrong=-1.0, rejection=1.0)
-
-
-# Losses
-
-
-def test_moving_a_logit_shows_its_static_twin():
-    view = widgets.loss_explorer([2.0, 0.0, -1.0], background=0.0, weight=1.0)
-    assert len(view.sliders) == 4
-    view.sliders[0].value, view.sliders[3].value = -4.0, 1.5
-    points = plots.gradient_points([-4.0, 0.0, -1.0], background=1.5, weight=1.0)
-    assert view.picture == plots.loss_gradients(points)._repr_png_()
-    assert "S: 0.000" in view.sentence
-
-
-def test_a_logit_that_is_not_finite_is_refused():
-    with pytest.raises(ValueError, match="finite logits"):
-        widgets.loss_explorer([2.0, np.nan], background=0.0, weight=1.0)
+    with pytest.raises(ValueError, match=reason):
+        BAD[reason](table, outputs, samples)
 
 
 # Roles
@@ -225,7 +140,7 @@ def test_a_moved_superclass_moves_tree_and_counts_together(roles):
     assert view.role.value == "unknown"
     view.role.value = "as in the protocol"
     assert view.roles == {BIRD: "negative"}
-    assert repr(view) == "two sliders, which need a running kernel"
+    assert repr(view) == "sliders, which need a running kernel"
 
 
 def test_a_move_that_leaves_no_protocol_is_taken_back_and_said(roles):
@@ -244,23 +159,70 @@ def test_a_move_that_leaves_no_protocol_is_taken_back_and_said(roles):
 # What all of them have
 
 
-@pytest.fixture(params=["threshold", "epoch", "risk", "cost", "loss", "roles"])
-def explorer(request, table, outputs):
-    samples = pd.DataFrame({"panel": "all", "method": "x", "kind": ["", "near"] * 5})
-    samples = samples.assign(score=np.linspace(0, 1, 10))
-    make = {
-        "threshold": lambda: widgets.threshold_slider(table, score="max_softmax", threshold=0.5),
-        "epoch": lambda: widgets.epoch_slider(outputs, epoch=1),
-        "risk": lambda: widgets.risk_slider(samples, risk=0.1),
-        "cost": lambda: widgets.cost_sliders(samples, wrong=1.0, rejection=1.0),
-        "loss": lambda: widgets.loss_explorer([1.0, 0.0], background=0.0, weight=1.0),
-        "roles": lambda: widgets.protocol_explorer(
-            *request.getfixturevalue("roles")[:2],
-            move=protocols.moved,
-            count=request.getfixturevalue("roles")[2],
+@pytest.fixture(scope="module")
+def samples():
+    """A pool of two methods."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"panel": "all", "method": np.resize(["Baseline", "OE"], 60)})
+    frame["kind"] = rng.choice(["", "near", "wrong prediction"], 60)
+    return frame.assign(score=rng.normal(frame["kind"] == "", 0.5))
+
+
+def twins(table, outputs, samples):
+    """By explorer: (itself, its static twin at values, values to move it to)."""
+    points = plots.coverage_points(samples)
+    at = {"score": "max_softmax"}
+    return {
+        "threshold": (
+            lambda: widgets.threshold_slider(table, **at, threshold=0.5),
+            lambda x: plots.operating_point(table, **at, threshold=x),
+            [(0.6,), (0.3,)],
+        ),
+        "epoch": (
+            lambda: widgets.epoch_slider(outputs, epoch=1),
+            lambda x: plots.feature_plane(outputs, epochs=[x]),
+            [(5,), (2,)],
+        ),
+        "risk": (
+            lambda: widgets.risk_slider(samples, risk=0.05),
+            lambda x: plots.accepted_at_risk(samples, risk=x),
+            [(0.2,), (1.0,)],
+        ),
+        "cost": (
+            lambda: widgets.cost_sliders(samples, wrong=3.0, rejection=1.0),
+            lambda x, y: plots.least_cost(points, wrong=x, rejection=y),
+            [(0.5, 1.0), (0.5, 0.0)],
+        ),
+        "loss": (
+            lambda: widgets.loss_explorer([2.0, 0.0], background=0.0, weight=1.0),
+            lambda x, y, z: plots.loss_gradients(
+                plots.gradient_points([x, y], background=z, weight=1.0)
+            ),
+            [(-4.0, 0.0, 1.5), (1.0, 1.0, -1.0)],
         ),
     }
-    return make[request.param]()
+
+
+@pytest.mark.parametrize("name", ["threshold", "epoch", "risk", "cost", "loss"])
+def test_moving_a_control_shows_the_static_twin_and_another_sentence(name, table, outputs, samples):
+    make, twin, places = twins(table, outputs, samples)[name]
+    view = make()
+    said = {view.sentence}
+    for values in places:
+        for control, value in zip(view.controls, values, strict=True):
+            control.value = value
+        assert view.picture == twin(*values)._repr_png_()
+        said.add(view.sentence)
+    assert len(said) == 3
+    assert repr(view).endswith("a running kernel")
+
+
+@pytest.fixture(params=["threshold", "epoch", "risk", "cost", "loss", "roles"])
+def explorer(request, table, outputs, samples, roles):
+    if request.param != "roles":
+        return twins(table, outputs, samples)[request.param][0]()
+    classes, tree, count = roles
+    return widgets.protocol_explorer(classes, tree, move=protocols.moved, count=count)
 
 
 def test_every_control_comes_before_the_picture_has_a_name_and_fits_a_narrow_page(explorer):
@@ -276,25 +238,22 @@ def test_every_control_comes_before_the_picture_has_a_name_and_fits_a_narrow_pag
 
 def test_every_picture_has_its_description_as_alternative_text(explorer):
     alt = html.escape(plots.describe(explorer.figure))
-    assert shown_once(f'alt="{alt}"', explorer.shown.value)
-    assert shown_once("data:image/png;base64,", explorer.shown.value)
-    assert shown_once('aria-live="polite"', explorer.shown.value)
+    assert explorer.shown.value.count(f'alt="{alt}"') == 1
+    assert explorer.shown.value.count("data:image/png;base64,") == 1
+    assert explorer.shown.value.count('aria-live="polite"') == 1
     assert explorer.sentence in explorer.shown.value
     assert explorer.sentence
-
-
-def shown_once(text, where):
-    return where.count(text) == 1
 
 
 @pytest.mark.parametrize("start", [0.0, 0.3, 2.4, 9.95, 12.0])
 def test_a_cost_starts_at_one_of_its_steps(start):
     samples = pd.DataFrame({"panel": "all", "method": "x", "kind": ["", "near"], "score": [1, 0]})
     view = widgets.cost_sliders(samples, wrong=start, rejection=1.0)
-    steps = (start - view.wrong.min) / view.wrong.step
+    cost = view.controls[0]
+    steps = (start - cost.min) / cost.step
     assert steps == pytest.approx(round(steps), abs=1e-6)
-    assert view.wrong.value == start
-    view.wrong.value = view.wrong.min  # never a cost below 0
+    assert cost.value == start
+    cost.value = cost.min  # never a cost below 0
 
 
 # A run while it trains
@@ -322,7 +281,7 @@ def shown(monkeypatch):
 
 def write(file, epochs):
     rows = {"epoch": range(1, epochs + 1), "loss": np.linspace(2, 1, epochs)}
-    with repro.writing(file) as aside:
+    with workbook.writing(file) as aside:
         pd.DataFrame(rows).to_parquet(aside)
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 
 from osnb import train
+from osnb.base.outputs import Outputs
 from osnb.datasets import READERS
 from osnb.datasets.small import digit_classes
 from osnb.models import Network
-from osnb.outputs import Outputs
 
 KNOWN = 5  # digits 0 to 4; 5 and 6 are negative, 7 to 9 unknown
 

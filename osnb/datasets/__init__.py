@@ -1,21 +1,42 @@
 """Rows to batches: readers of data on disk, sets that ship with the package, and `batches`."""
 
-from osnb.datasets.epochs import Batches, batches
-from osnb.datasets.images import BrokenImage, Images, joined, like, resident
-from osnb.datasets.ood import counted, some
-from osnb.datasets.readers import READERS
-from osnb.datasets.small import digit_classes
+from functools import partial
 
-__all__ = [
-    "READERS",
-    "Batches",
-    "BrokenImage",
-    "Images",
-    "batches",
-    "counted",
-    "digit_classes",
-    "joined",
-    "like",
-    "resident",
-    "some",
-]
+from osnb.base.catalogue import Catalogue
+from osnb.datasets import archives, readers, small
+from osnb.datasets.images import Batches, BrokenImage, Images, batches, joined, like, resident
+from osnb.datasets.small import counted, digit_classes, some
+from osnb.datasets.synsets import synsets as drawn
+
+READERS = Catalogue(
+    aircraft=archives.aircraft,
+    caltech256=archives.caltech256,
+    cars=archives.cars,
+    cifar10=partial(small.torchvision_set, name="CIFAR10"),
+    cifar10_parquet=partial(small.packed, file="cifar10_jpeg.parquet", column="name"),
+    cifar100=partial(small.torchvision_set, name="CIFAR100"),
+    cub=archives.cub,
+    digits=small.digits,
+    fashion_mnist=partial(small.torchvision_set, name="FashionMNIST"),
+    folder=readers.folder,
+    food101=archives.food101,
+    gaussian_noise=small.gaussian_noise,
+    glyphs=small.glyphs,
+    ilsvrc=readers.ilsvrc,
+    imagenet21k=readers.imagenet21k,
+    isun=partial(archives.odin_set, name="isun"),
+    lsun_crop=partial(archives.odin_set, name="lsun_crop"),
+    lsun_fix=archives.lsun_fix,
+    lsun_resize=partial(archives.odin_set, name="lsun_resize"),
+    mnist=partial(small.torchvision_set, name="MNIST"),
+    places365=archives.places365,
+    places365_large=partial(archives.places365, resize=256, crop=224),
+    rademacher_noise=partial(small.other_noise, name="rademacher_noise"),
+    svhn=partial(small.torchvision_set, name="SVHN"),
+    synsets=drawn,
+    textures=archives.textures,
+    tinyimagenet=readers.tinyimagenet,
+    tinyimagenet_fix=readers.tinyimagenet_fix,
+    tinyimagenet_parquet=partial(small.packed, file="tinyimagenet32_jpeg.parquet", column="wnid"),
+    uniform_noise=partial(small.other_noise, name="uniform_noise"),
+)

@@ -1,16 +1,25 @@
-"""Images of a data set, read by position: from files, from memory, or from a device's memory."""
+"""Images of a data set, read by position, and the batches that training and testing take.
 
-import io
-from collections.abc import Callable, Mapping
+They are read from files, from memory, or from a device's memory.
+"""
+
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import KW_ONLY, dataclass
 from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
-from PIL import Image
 from torch import Tensor
 from torch.nn.functional import interpolate
+
+from osnb.base import workbook
+from osnb.base.labels import UNKNOWN
 
 GREY = (0.299, 0.587, 0.114)  # of red, green and blue
 
@@ -40,51 +49,26 @@ class BrokenImage(ValueError):
     """An image that does not decode; the message names it."""
 
 
-def decode(data: bytes, name: str) -> Image.Image:
-    """The image in the bytes of a file, as 8-bit RGB.
-
-    Greyscale is repeated, CMYK converted, alpha dropped; of 16 bits the upper 8 are kept.
-
-    Args:
-        data: the file's bytes, in any format that Pillow reads.
-        name: what to call the image if it is broken: its path.
-
-    Raises:
-        BrokenImage: the bytes are no image, or not all of one.
-    """
-    try:
-        return _rgb(Image.open(io.BytesIO(data)))
-    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
-        raise BrokenImage(
-            f"{name} does not decode ({error}): fetch that file again, or pass broken='skip' to "
-            "`batches` to leave such images out"
-        ) from error
-
-
-def _rgb(photo: Image.Image) -> Image.Image:
-    if photo.mode.startswith("I"):  # convert() would clip 16 bits at 255
-        photo = Image.fromarray((np.asarray(photo) >> 8).astype(np.uint8))
-    if "transparency" in photo.info:  # Pillow warns when a palette's alpha is dropped in one step
-        photo = photo.convert("RGBA")
-    return photo.convert("RGB")
-
-
-def kept(rows: pd.DataFrame, load: Callable[[int], np.ndarray], shape: tuple) -> Images:
-    """Small images that stay in memory, each decoded when it is first read.
+def kept(
+    rows: pd.DataFrame, load: Callable[..., np.ndarray], shape: tuple, *, together: bool = False
+) -> Images:
+    """Small images that stay in memory, each made when it is first read.
 
     Args:
         rows: as in `Images`, N of them.
-        load: position to (channels, S, S) uint8.
+        load: position to (channels, S, S) uint8; `together`, (n,) positions to n of them.
         shape: (channels, S, S).
+        together: make all that are new in a batch by one call.
     """
     pixels = np.empty((len(rows), *shape), np.uint8)  # takes no memory before it is written to
     done = np.zeros(len(rows), bool)
 
     def read(positions: np.ndarray) -> Tensor:
         positions = np.array(positions)  # a copy: torch warns about read-only ones
-        for position in positions[~done[positions]]:
-            pixels[position] = load(int(position))
-            done[position] = True
+        new = positions[~done[positions]]
+        for part in [new] if together else new.tolist():
+            pixels[part] = load(part)
+            done[part] = True
         return torch.from_numpy(pixels)[torch.from_numpy(positions)]
 
     return Images(rows, read, shape)
@@ -174,16 +158,17 @@ class _Resident:
         self.images, self.device = images, device
         self.pixels, self.broken, self.lock = None, np.zeros(len(images.rows), bool), Lock()
 
-    def __getstate__(self) -> tuple:
-        return self.images, self.device
-
-    def __setstate__(self, state: tuple) -> None:
-        self.__init__(*state)
+    def __reduce__(self) -> tuple:
+        return _Resident, (self.images, self.device)
 
     def __call__(self, positions: np.ndarray) -> Tensor:
         with self.lock:
             if self.pixels is None:
-                self.pixels = self._moved()
+                shape = (len(self.broken), *self.images.shape)
+                pixels = torch.zeros(shape, dtype=torch.uint8, device=self.device)
+                for part in np.array_split(np.arange(len(pixels)), -(-len(pixels) // 1024)):
+                    self._move(part, pixels)
+                self.pixels = pixels
         positions = np.array(positions)  # a copy: torch warns about read-only ones
         if self.broken[positions].any():
             return self.images.read(positions).to(self.device)  # says which one is broken
@@ -192,21 +177,197 @@ class _Resident:
             index = index.pin_memory()  # so that nothing waits for the copy
         return self.pixels[index.to(self.device, non_blocking=True)]
 
-    def _moved(self) -> Tensor:
-        """(N, channels, S, S) on the device; those that do not decode are noted."""
-        pixels = torch.zeros(
-            (len(self.broken), *self.images.shape), dtype=torch.uint8, device=self.device
-        )
-        for part in np.array_split(np.arange(len(pixels)), -(-len(pixels) // 1024)):
-            try:
-                pixels[part[0] : part[-1] + 1] = self.images.read(part)
-            except BrokenImage:
-                self._one_by_one(part, pixels)
-        return pixels
+    def _move(self, part: np.ndarray, pixels: Tensor) -> None:
+        """Read neighbouring images into their places; those that do not decode are noted."""
+        try:
+            pixels[part[0] : part[-1] + 1] = self.images.read(part)
+        except BrokenImage:
+            if len(part) == 1:
+                self.broken[part] = True
+                return
+            for position in part:
+                self._move(np.array([position]), pixels)
 
-    def _one_by_one(self, part: np.ndarray, pixels: Tensor) -> None:
-        for position in part:
+
+@dataclass
+class Batches:
+    """Batches of one epoch after another, of the images that rows name; a call starts an epoch.
+
+    It holds no random state. The order is drawn from (seed, epoch), crops and transform of batch
+    i from (seed, epoch, i), each by a generator of its own: a run that is resumed sees the same
+    bytes, with any number of threads, and so does one that starts in the middle of an epoch.
+    The last batch is kept however short, so that every row is seen once an epoch. (BatchNorm2d
+    works on a batch of one image, over its pixels; BatchNorm1d refuses it.)
+
+    Labels are checked here, once and for all. After an unshuffled pass, `rows` are the rows of
+    what it gave, one for one: take labels from there and not from the rows given, among which
+    broken images still are (broken='skip').
+
+    Args:
+        images: what a reader gave.
+        given: N rows with columns `sample` (as in `images.rows`) and `label`.
+        batch_size: images per batch; the last batch holds what is left over.
+        seed: with the epoch, all that order and augmentation depend on.
+        shuffle: a new order every epoch, for training: no label may then be UNKNOWN.
+        transform: one of `augment.AUGMENT`, called on every uint8 batch with its own generator.
+        crop: where the window lies in a photograph larger than it: 'centre', or 'random' for
+            training. An image of the window's own size has one place, so it makes no difference.
+        threads: batches made ahead at the same time, 0 for none; never changes a byte. Pays
+            where `read` decodes files.
+        broken: on an image that does not decode, 'stop' or 'skip' it and its label.
+
+    Attributes:
+        labels: (N,) int64.
+        skipped: sample to reason, for each image left out so far (broken='skip').
+
+    Raises:
+        ValueError: a setting is none of its choices, there are no rows, they name a sample that
+            `images` lacks, or a label is no integer, below -2, or UNKNOWN in training.
+    """
+
+    images: Images
+    given: pd.DataFrame
+    _: KW_ONLY
+    batch_size: int
+    seed: int
+    shuffle: bool
+    transform: Callable[..., Tensor]
+    crop: str = "centre"
+    threads: int = 0
+    broken: str = "stop"
+
+    def __post_init__(self):
+        for name, choices in {"crop": ("centre", "random"), "broken": ("stop", "skip")}.items():
+            if (value := getattr(self, name)) not in choices:
+                raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
+        if self.batch_size < 1 or self.threads < 0:
+            raise ValueError(
+                f"need batch_size >= 1, threads >= 0; got {self.batch_size} and {self.threads}"
+            )
+        if self.given.empty:
+            raise ValueError("need at least one row to make batches of; got none")
+        self.labels, samples = _labels(self.given["label"], self.shuffle), self.given["sample"]
+        self.positions = pd.Index(self.images.rows["sample"]).get_indexer(samples)
+        self.skipped: dict[str, str] = {}
+        if len(absent := samples[self.positions < 0]):
+            raise ValueError(
+                f"{len(absent)} of {len(samples)} samples are not in the data set: "
+                f"{absent.iloc[0]!r}, ..."
+            )
+
+    def __len__(self) -> int:
+        return -(-len(self.labels) // self.batch_size)
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """The rows as given but for the images skipped so far: what an unshuffled pass yields."""
+        return self.given[~self.given["sample"].isin(list(self.skipped))]
+
+    def __call__(self, epoch: int, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield images (n, channels, S, S) float32 in [0, 1] and labels (n,) int64, per batch.
+
+        They are on the device that the images are read on, the CPU but for `resident` ones;
+        labels are on the CPU.
+
+        Args:
+            epoch: which order, crops and augmentation.
+            start: batches to leave out at the beginning, in [0, len]; they are not read. A batch
+                of which no image decodes is not given, but counts.
+
+        Raises:
+            ValueError: there are not so many batches.
+            BrokenImage: an image does not decode, when its batch's turn comes (broken='stop'),
+                or not one does, at the end (broken='skip').
+        """
+        if not 0 <= start <= len(self):
+            raise ValueError(
+                f"start must be from 0 to {len(self)}, the number of batches; got {start}"
+            )
+        count, before = len(self.labels), len(self.skipped)
+        order = torch.arange(count)
+        if self.shuffle:
+            order = torch.randperm(count, generator=self._generator(epoch, "order"))
+        chunks = order.split(self.batch_size)
+        todo = range(start, len(chunks))
+        made = _ahead(lambda i: self._batch(epoch, i, chunks[i]), todo, self.threads)
+        with closing(made):
+            yield from (batch for batch in made if len(batch[1]))
+        if self.rows.empty:
+            reason = next(iter(self.skipped.values()))
+            raise BrokenImage(f"none of the {count} images decodes; the first: {reason}")
+        if len(self.skipped) > before:
+            names = ", ".join(sorted(self.skipped))
+            warnings.warn(f"{len(self.skipped)} images did not decode: {names}", stacklevel=2)
+
+    def _generator(self, epoch: int, part: str | int) -> torch.Generator:
+        """Seed, epoch and part mixed: 60 bits of the sha256 of the three as text."""
+        mixed = workbook.digest(f"{int(self.seed)} {int(epoch)} {part}")
+        return torch.Generator().manual_seed(int(mixed[:15], 16))
+
+    def _batch(self, epoch: int, i: int, chosen: Tensor) -> tuple[Tensor, Tensor]:
+        generator = self._generator(epoch, i)
+        places = torch.rand(len(chosen), 2, generator=generator, dtype=torch.float64).numpy()
+        try:
+            pixels = self._read(chosen, places)
+        except BrokenImage:
+            if self.broken == "stop":
+                raise
+            chosen, pixels = self._whole(chosen, places)
+        pixels = self.transform(pixels, generator=generator).float()
+        # a GPU multiplies by 1/255 where it divides by a number: a tensor gives the CPU's bits
+        return pixels.div_(torch.full((), 255.0, device=pixels.device)), self.labels[chosen]
+
+    def _read(self, chosen: Tensor, places: np.ndarray) -> Tensor:
+        positions = self.positions[chosen.numpy()]
+        at_random = self.images.crops and self.crop == "random"
+        return self.images.read(positions, *([places] if at_random else []))
+
+    def _whole(self, chosen: Tensor, places: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Those of a batch that decode, one by one, and their pixels; the others are noted."""
+        good, pixels = [], []
+        for i in range(len(chosen)):
             try:
-                pixels[position] = self.images.read(np.array([position]))[0]
-            except BrokenImage:
-                self.broken[position] = True
+                pixels.append(self._read(chosen[i : i + 1], places[i : i + 1]))
+                good.append(i)
+            except BrokenImage as error:
+                self.skipped[self.given["sample"].iloc[int(chosen[i])]] = str(error)
+        none = torch.empty((0, *self.images.shape), dtype=torch.uint8)
+        return chosen[good], torch.cat(pixels or [none])
+
+
+def _ahead(make: Callable, todo: Iterable, threads: int) -> Iterator:
+    """make(i) for each i of todo in order, at most `threads` + 1 of them made ahead.
+
+    What a thread raises is raised here in its turn; no thread outlives the iteration, whether it
+    ends, fails or is abandoned.
+    """
+    if not threads:
+        yield from map(make, todo)
+        return
+    pool, waiting = ThreadPoolExecutor(threads), deque()
+    try:
+        for i in todo:
+            waiting.append(pool.submit(make, i))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _labels(column: pd.Series, training: bool) -> Tensor:
+    labels = column.to_numpy()
+    if not np.issubdtype(labels.dtype, np.integer):
+        raise ValueError(f"labels must be integers; got {labels.dtype}")
+    lowest = UNKNOWN + 1 if training else UNKNOWN
+    if labels.min() < lowest:
+        purpose = "training (shuffle=True)" if training else "testing"
+        raise ValueError(
+            f"labels for {purpose} must be >= {lowest}; got {labels.min()} "
+            f"in {(labels < lowest).sum()} of {len(labels)} rows"
+        )
+    return torch.from_numpy(labels.astype(np.int64))
+
+
+batches = Batches

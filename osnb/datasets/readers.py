@@ -1,33 +1,125 @@
-"""Readers: a folder or a file on disk to `Images`. `READERS` names them all."""
+"""Readers of ImageNet and its parts, and what all readers of photographs in folders share."""
 
 import csv
 import os
-from functools import partial
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 
-from osnb.catalogue import Catalogue
-from osnb.datasets.files import AT_HAND, WNID, by_class, names_in, need, photographs, rows
-from osnb.datasets.fine import aircraft, cars, cub, imagenet21k
-from osnb.datasets.fixed import caltech256, food101, lsun_fix, tinyimagenet_fix
-from osnb.datasets.images import BrokenImage, Images, decode, kept
-from osnb.datasets.ood import (
-    gaussian_noise,
-    isun,
-    lsun_crop,
-    lsun_resize,
-    places365,
-    rademacher_noise,
-    textures,
-    uniform_noise,
-)
-from osnb.datasets.small import digits, glyphs
-from osnb.datasets.synsets import synsets
+from osnb.datasets.images import Images, kept
+from osnb.datasets.photographs import Files, stored
+from osnb.datasets.small import fix_all, need, square
 
+SUFFIXES = (".jpeg", ".jpg", ".png")
+WNID = re.compile(r"n\d{8}")
 DEVKIT = "ILSVRC2012_devkit_t12/data"
+
+
+def names_in(folder: Path) -> list[str]:
+    """The image files of a folder, sorted by full name.
+
+    Raises:
+        FileNotFoundError: it holds none.
+    """
+    names = [name for name in os.listdir(folder) if name.lower().endswith(SUFFIXES)]
+    names = sorted(name for name in names if not name.startswith("."))  # macOS leaves ._name
+    if not names:
+        raise FileNotFoundError(f"{folder} holds no image file ({', '.join(SUFFIXES)})")
+    return names
+
+
+def by_class(
+    root: Path, folder: str = "", inner: str = "", *, wnids: bool = True
+) -> list[tuple[str, str, str]]:
+    """(class, name, path) of root/folder/<class>/inner/*, sorted; the path is relative to root.
+
+    Args:
+        root: folder that the paths start from.
+        folder: below it, where the classes' folders are.
+        inner: folder of the images in each of them.
+        wnids: only folders named after a wnid are classes; else all are.
+
+    Raises:
+        FileNotFoundError: there is no such folder, or an empty one.
+    """
+    names = sorted(os.listdir(root / folder))
+    is_class = WNID.fullmatch if wnids else lambda name: (root / folder / name).is_dir()
+    classes = [name for name in names if is_class(name)]
+    if not classes:
+        kind = "a wnid (n02084071)" if wnids else "a class"
+        raise FileNotFoundError(f"{root / folder} holds no folder named after {kind}")
+    places = {label: "/".join(filter(None, (folder, label, inner))) for label in classes}
+    return [
+        (label, name, f"{place}/{name}")
+        for label, place in places.items()
+        for name in names_in(root / place)
+    ]
+
+
+def rows(files: Sequence[tuple[str, str, str]], *, part: str, split: str) -> pd.DataFrame:
+    """Rows of `Images` from (wnid, name, path), sorted by class and name.
+
+    The sample's id is part/<wnid>/<name> however the files lie on disk.
+    """
+    wnids, names, paths = zip(*sorted(files), strict=True)
+    prefix = f"{part}/" if part else ""
+    samples = [f"{prefix}{wnid}/{name}" for wnid, name in zip(wnids, names, strict=True)]
+    return pd.DataFrame({"sample": samples, "wnid": wnids, "split": split, "path": paths})
+
+
+def divided(
+    train: Sequence[tuple[str, str, str]], test: Sequence[tuple[str, str, str]], *, tested: str
+) -> pd.DataFrame:
+    """`rows` of training files, then of test files, whose ids begin with train and `tested`."""
+    parts = {("train", "train"): train, (tested, "test"): test}
+    tables = [rows(files, part=p, split=split) for (p, split), files in parts.items() if files]
+    return pd.concat(tables, ignore_index=True)
+
+
+def photographs(
+    root: Path, table: pd.DataFrame, *, resize: int, crop: int, cache: str | Path = ""
+) -> Images:
+    """Images of files of any size: short side to `resize`, then a window of `crop`, in pixels.
+
+    Args:
+        root: folder that the paths start from.
+        table: rows with column `path`.
+        resize: length of the short side, in pixels.
+        crop: side of the window, in pixels, <= resize.
+        cache: folder where the resized photographs are kept (`datasets.photographs`); empty:
+            they are decoded whenever they are read. No pixel differs.
+
+    Raises:
+        ValueError: the window is larger than the photograph, or the cache's disk too small.
+    """
+    if not 0 < crop <= resize:
+        raise ValueError(f"need 0 < crop <= resize; got crop {crop} and resize {resize}")
+    source = Files(root, table["path"].to_numpy(), resize)
+    if cache:
+        source = stored(source, Path(cache))
+
+    def read(positions: np.ndarray, places: np.ndarray | None = None) -> torch.Tensor:
+        pixels = np.empty((len(positions), 3, crop, crop), np.uint8)
+        for i, position in enumerate(positions):
+            window = _window(source.whole(position), crop, None if places is None else places[i])
+            np.copyto(pixels[i], window)
+        return torch.from_numpy(pixels)
+
+    return Images(table, read, (3, crop, crop), crops=True)
+
+
+def _window(photo: np.ndarray, crop: int, place: np.ndarray | None) -> np.ndarray:
+    """(3, crop, crop) of a photograph (3, height, width), at the place, or in the centre."""
+    height, width = photo.shape[1:]
+    if place is None:
+        top, left = round((height - crop) / 2), round((width - crop) / 2)
+    else:
+        top, left = int(place[0] * (height - crop + 1)), int(place[1] * (width - crop + 1))
+    return photo[:, top : top + crop, left : left + crop]
 
 
 def ilsvrc(root: Path, *, resize: int = 256, crop: int = 224, cache: str = "") -> Images:
@@ -60,11 +152,7 @@ def ilsvrc(root: Path, *, resize: int = 256, crop: int = 224, cache: str = "") -
     train, val = (f"{base}/{part}".strip("/") for part in ("train", "val"))
     flat = not any(map(WNID.fullmatch, os.listdir(root / val)))
     test = _flat(root, val) if flat else by_class(root, val)
-    parts = [
-        rows(by_class(root, train), part="train", split="train"),
-        rows(test, part="val", split="test"),
-    ]
-    table = pd.concat(parts, ignore_index=True)
+    table = divided(by_class(root, train), test, tested="val")
     return photographs(root, table, resize=resize, crop=crop, cache=cache)
 
 
@@ -95,10 +183,6 @@ def _kaggle(path: Path, names: list[str]) -> list[str]:
     return [boxes[stem].split()[0] for name in names if (stem := Path(name).stem) in boxes]
 
 
-def _listed(path: Path, names: list[str]) -> list[str]:  # noqa: ARG001 (one signature)
-    return path.read_text().split()
-
-
 def _devkit(path: Path, names: list[str]) -> list[str]:  # noqa: ARG001 (one signature)
     from scipy.io import loadmat
 
@@ -111,7 +195,7 @@ def _devkit(path: Path, names: list[str]) -> list[str]:  # noqa: ARG001 (one sig
 
 TRUTHS = {  # file name: function giving the class of each file, in the order of the names
     "LOC_val_solution.csv": _kaggle,
-    "imagenet_2012_validation_synset_labels.txt": _listed,
+    "imagenet_2012_validation_synset_labels.txt": lambda path, _names: path.read_text().split(),
     "ILSVRC2012_validation_ground_truth.txt": _devkit,
 }
 
@@ -153,135 +237,48 @@ def tinyimagenet(root: Path) -> Images:
         need(path, layout, "It is cs231n.stanford.edu/tiny-imagenet-200.zip, unpacked.")
     fields = [line.split("\t") for line in notes.read_text().splitlines()]
     val = [(wnid, name, f"val/images/{name}") for name, wnid, *_ in fields]
-    train = rows(by_class(root, "train", "images"), part="train", split="train")
-    table = pd.concat([train, rows(val, part="val", split="test")], ignore_index=True)
+    table = divided(by_class(root, "train", "images"), val, tested="val")
     paths = [root / path for path in table["path"]]
-    return kept(table, lambda i: _square(paths[i].read_bytes(), paths[i], 64), (3, 64, 64))
+    return kept(table, lambda i: square(paths[i].read_bytes(), paths[i], 64), (3, 64, 64))
 
 
-def tinyimagenet_parquet(root: Path) -> Images:
-    """Tiny ImageNet at 32 pixels from one file, tinyimagenet32_jpeg.parquet in `root`.
-
-    Its columns are `split` (val is our test), `wnid` and `jpeg`; samples are <split>/<row>.
+def tinyimagenet_fix(root: Path) -> Images:
+    """`tinyimagenet` after the FIX resize: the images of Tiny ImageNet158-FIX, and 42 classes more.
 
     Raises:
-        FileNotFoundError: there is no such file.
+        FileNotFoundError: train or val/val_annotations.txt is missing.
     """
-    return _parquet(Path(root) / "tinyimagenet32_jpeg.parquet", "wnid")
+    return fix_all(tinyimagenet(root))
 
 
-def cifar10_parquet(root: Path) -> Images:
-    """CIFAR-10 from one file, cifar10_jpeg.parquet in `root`; `name` is our `wnid`.
-
-    Its columns are `split`, `name` and `jpeg`; samples are <split>/<row>.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-    """
-    return _parquet(Path(root) / "cifar10_jpeg.parquet", "name")
-
-
-def _parquet(path: Path, column: str) -> Images:
-    layout = f"a parquet file with columns split, {column} and jpeg (bytes)"
-    need(path, layout, "It is packed from the data set's images, one row for each.")
-    try:
-        table = pd.read_parquet(path, columns=["split", column, "jpeg"])
-    except (OSError, ValueError, KeyError) as error:
-        raise ValueError(f"{path} must be {layout}; it cannot be read: {error}") from error
-    part = table["split"].astype(str)
-    sample = part + "/" + pd.Series(range(len(table))).astype(str).str.zfill(6)
-    split = part.where(part == "train", "test")
-    wnid = table[column].astype(str)
-    jpeg = table["jpeg"].to_numpy()
-    return kept(
-        pd.DataFrame({"sample": sample, "wnid": wnid, "split": split}),
-        lambda i: _square(jpeg[i], f"row {i} of {path}", 32),
-        (3, 32, 32),
-    )
-
-
-def _square(data: bytes, name: str | Path, side: int) -> np.ndarray:
-    """(3, side, side) uint8."""
-    photo = decode(data, str(name))
-    if photo.size != (side, side):
-        raise BrokenImage(f"{name} must be {side} x {side} pixels; got {photo.size}")
-    return np.asarray(photo).transpose(2, 0, 1)
-
-
-def torchvision_set(root: Path, *, name: str) -> Images:
-    """One of torchvision's small data sets, from its own files; nothing is downloaded.
-
-    Samples are <split>/<row>; `wnid` is the class's name, for SVHN its digit. The shape is the
-    data set's own: (1, 28, 28) or (3, 32, 32).
+def imagenet21k(
+    root: Path,
+    *,
+    wnids: Sequence[str] = (),
+    resize: int = 256,
+    crop: int = 224,
+    cache: str = "",
+) -> Images:
+    """Classes of ImageNet-21K-P in folders by wnid, as test images.
 
     Args:
-        root: what torchvision's class of that name takes as `root`.
-        name: MNIST, FashionMNIST, CIFAR10, CIFAR100 or SVHN.
+        root: folder with imagenet21k_val/ or val/, else with the classes' own folders.
+        wnids: classes to read; none: all that are there.
+        resize: as for `cub`.
+        crop: as for `cub`.
+        cache: as for `cub`.
 
     Raises:
-        FileNotFoundError: torchvision finds no whole copy there.
+        FileNotFoundError: no such folder, or none named after a wnid.
+        ValueError: a class has no folder.
     """
-    from osnb.vision import torchvision  # a second that no other reader has to pay
-
-    make = getattr(torchvision.datasets, name)
-    key, values = ("split", ("train", "test")) if name == "SVHN" else ("train", (True, False))
-    try:
-        halves = [make(root, download=False, **{key: value}) for value in values]
-    except RuntimeError as error:
-        raise FileNotFoundError(
-            f"torchvision finds no whole copy of {name} in {root}. To fetch one: "
-            f"torchvision.datasets.{name}({str(root)!r}, download=True). {AT_HAND}"
-        ) from error
-    tables = [_numbered(half, split) for half, split in zip(halves, ("train", "test"), strict=True)]
-    pixels = torch.cat([_channels_first(half.data) for half in halves])
-    table = pd.concat(tables, ignore_index=True)
-    return Images(table, lambda positions: pixels[np.array(positions)], tuple(pixels.shape[1:]))
-
-
-def _numbered(half, split: str) -> pd.DataFrame:
-    labels = np.asarray(half.labels if hasattr(half, "labels") else half.targets)
-    names = np.array(getattr(half, "classes", range(10))).astype(str)
-    samples = [f"{split}/{row:06}" for row in range(len(labels))]
-    return pd.DataFrame({"sample": samples, "wnid": names[labels], "split": split})
-
-
-def _channels_first(data: np.ndarray | torch.Tensor) -> torch.Tensor:
-    """(N, H, W), (N, H, W, 3) or (N, 3, H, W) uint8 to (N, channels, H, W)."""
-    data = torch.as_tensor(data)
-    if data.ndim == 3:
-        return data[:, None]
-    return data.permute(0, 3, 1, 2).contiguous() if data.shape[3] == 3 else data
-
-
-READERS = Catalogue(
-    aircraft=aircraft,
-    caltech256=caltech256,
-    cars=cars,
-    cifar10=partial(torchvision_set, name="CIFAR10"),
-    cifar10_parquet=cifar10_parquet,
-    cifar100=partial(torchvision_set, name="CIFAR100"),
-    cub=cub,
-    digits=digits,
-    fashion_mnist=partial(torchvision_set, name="FashionMNIST"),
-    folder=folder,
-    food101=food101,
-    gaussian_noise=gaussian_noise,
-    glyphs=glyphs,
-    ilsvrc=ilsvrc,
-    imagenet21k=imagenet21k,
-    isun=isun,
-    lsun_crop=lsun_crop,
-    lsun_fix=lsun_fix,
-    lsun_resize=lsun_resize,
-    mnist=partial(torchvision_set, name="MNIST"),
-    places365=places365,
-    places365_large=partial(places365, resize=256, crop=224),
-    rademacher_noise=rademacher_noise,
-    svhn=partial(torchvision_set, name="SVHN"),
-    synsets=synsets,
-    textures=textures,
-    tinyimagenet=tinyimagenet,
-    tinyimagenet_fix=tinyimagenet_fix,
-    tinyimagenet_parquet=tinyimagenet_parquet,
-    uniform_noise=uniform_noise,
-)
+    root = Path(root)
+    need(root, "<wnid>/*.JPEG", "ImageNet-21K-P comes from image-net.org, after registration.")
+    places = ("imagenet21k_val", "val", "")  # of the 21K subset's test images
+    place = next(name for name in places if (root / name).is_dir())
+    files = by_class(root, place)
+    absent = sorted(set(wnids) - {wnid for wnid, *_ in files})
+    if absent:
+        raise ValueError(f"{root / place} lacks {len(absent)} of the classes: {absent[0]}, ...")
+    table = rows([f for f in files if not wnids or f[0] in set(wnids)], part="", split="test")
+    return photographs(root, table, resize=resize, crop=crop, cache=cache)

@@ -1,18 +1,26 @@
-"""Sets that ship with the dependencies: scikit-learn's digits, letters of matplotlib's fonts."""
+"""Small images: what ships with the dependencies, noise, small data sets, and FIX.
 
+A resize without a low-pass filter leaves jagged edges by which a network tells another data set
+from its own, however near the classes are. FIX (Kim et al. 2021) averages over what it leaves out.
+"""
+
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
 from PIL import Image, ImageDraw, ImageFont
 
-from osnb.datasets.images import Images, kept
-from osnb.labels import NEGATIVE, UNKNOWN
+from osnb.datasets.images import BrokenImage, Images, kept
+from osnb.datasets.photographs import decode, lengths
+from osnb.protocols.vaze import LETTERS, digit_classes  # noqa: F401 - beside its readers
 
-# Letters that no digit looks like, in capitals: without B D G I L O Q S T Z and their like.
-LETTERS = "ACEFHJKMNPRUVWXY"
 FONTS = ("DejaVuSans", "DejaVuSans-Bold", "DejaVuSerif", "DejaVuSerif-Italic", "DejaVuSansMono")
 SIZE = 8
+AT_HAND = "Notebooks and tests look for data in the folder that OSNB_DATA names."
+BILINEAR = Image.Resampling.BILINEAR
 FINE = 64  # letters are drawn this large, turned and moved, and then averaged down
 
 
@@ -28,36 +36,11 @@ def digits(root: Path | None = None, *, seed: int = 0) -> Images:  # noqa: ARG00
     table = load_digits()
     row = np.arange(len(table.target))
     train, _ = train_test_split(row, train_size=0.5, stratify=table.target, random_state=seed)
-    rows = pd.DataFrame(
-        {
-            "sample": [f"digits/{i:04}" for i in row],
-            "wnid": [f"digit-{digit}" for digit in table.target],
-            "split": np.where(np.isin(row, train), "train", "test"),
-        }
-    )
+    rows = pd.DataFrame({"sample": [f"digits/{i:04}" for i in row]})
+    rows["wnid"] = [f"digit-{digit}" for digit in table.target]
+    rows["split"] = np.where(np.isin(row, train), "train", "test")
     pixels = (table.images[:, None] * (255 / 16)).round().astype(np.uint8)
     return kept(rows, pixels.__getitem__, (1, SIZE, SIZE))
-
-
-def digit_classes(glyphs: bool = False) -> pd.DataFrame:
-    """The protocol of the digits: 0 to 4 known, 5 and 6 negative, 7 to 9 unknown.
-
-    Args:
-        glyphs: whether the letters of `glyphs` are unknown classes too.
-
-    Returns:
-        One row a class in the form of a protocol: wnid, name, role, superclass_wnid,
-        superclass_name, label.
-    """
-    role = ["known"] * 5 + ["negative"] * 2 + ["unknown"] * 3
-    names = [(f"digit-{digit}", str(digit), role[digit], "digit") for digit in range(10)]
-    if glyphs:
-        names += [(f"glyph-{letter}", letter, "unknown", "glyph") for letter in LETTERS]
-    classes = pd.DataFrame(names, columns=["wnid", "name", "role", "superclass_wnid"])
-    classes["superclass_name"] = classes["superclass_wnid"]
-    classes["label"] = [*range(5), NEGATIVE, NEGATIVE, *[UNKNOWN] * (len(classes) - 7)]
-    classes.attrs = {"protocol": "digits", "restricted": ""}
-    return classes
 
 
 def glyphs(root: Path | None = None, *, per_class: int = 20, seed: int = 0) -> Images:  # noqa: ARG001
@@ -71,31 +54,275 @@ def glyphs(root: Path | None = None, *, per_class: int = 20, seed: int = 0) -> I
         seed: of font, size, turn, place and weight.
     """
     pairs = [(letter, number) for letter in LETTERS for number in range(per_class)]
-    rows = pd.DataFrame(
-        {
-            "sample": [f"glyphs/{letter}/{number:03}" for letter, number in pairs],
-            "wnid": [f"glyph-{letter}" for letter, _ in pairs],
-            "split": "test",
-        }
-    )
+    rows = pd.DataFrame({"sample": [f"glyphs/{letter}/{number:03}" for letter, number in pairs]})
+    rows = rows.assign(wnid=[f"glyph-{letter}" for letter, _ in pairs], split="test")
     return kept(rows, lambda i: _glyph(*pairs[i], seed), (1, SIZE, SIZE))
 
 
 def _glyph(letter: str, number: int, seed: int) -> np.ndarray:
     """(1, 8, 8) uint8; a function of its arguments and of the version of Pillow."""
+    import matplotlib
+
     rng = np.random.default_rng([seed, ord(letter), number])
-    font = _font(FONTS[rng.integers(len(FONTS))], int(rng.integers(58, 70)))
+    name, height = FONTS[rng.integers(len(FONTS))], int(rng.integers(58, 70))
+    folder = Path(matplotlib.get_data_path(), "fonts", "ttf")
+    font = ImageFont.truetype(folder / f"{name}.ttf", height)
     page = Image.new("L", (FINE, FINE))
     middle = tuple(FINE / 2 + rng.uniform(-3, 3, 2))
     weight = int(rng.integers(0, 3))
     ImageDraw.Draw(page).text(middle, letter, 255, font, "mm", stroke_width=weight)
-    page = page.rotate(rng.uniform(-12, 12), Image.Resampling.BILINEAR)
+    page = page.rotate(rng.uniform(-12, 12), BILINEAR)
     small = np.asarray(page.reduce(FINE // SIZE), np.float64)
     # pen strokes of the digits are full at the centre: 16 of 16 in a third of the inked pixels
     return np.clip(small * 1.3, 0, 255).round().astype(np.uint8)[None]
 
 
-def _font(name: str, size: int) -> ImageFont.FreeTypeFont:
-    import matplotlib
+def gaussian_noise(
+    root: Path | None = None,  # noqa: ARG001 (one signature)
+    *,
+    size: int = 32,
+    count: int = 400,
+    seed: int = 0,
+    mean: float = 0.5,
+    sd: float = 1.0,
+) -> Images:
+    """Independent Gaussian values in every pixel and channel, clipped to [0, 1].
 
-    return ImageFont.truetype(Path(matplotlib.get_data_path(), "fonts", "ttf", f"{name}.ttf"), size)
+    Neither Vaze et al. 2022 nor Kim et al. 2021 give the parameters. The defaults are those of
+    ODIN (Liang et al. 2018): mean 0.5, variance 1, so that about 62 % of the values are clipped.
+    Outlier Exposure (Hendrycks et al. 2019) takes a standard deviation of 0.5 in [-1, 1],
+    which is `sd=0.25`.
+
+    Args:
+        root: not used, nothing is read.
+        size: S, side of the images in pixels.
+        count: N images; the first of them are the same for every count.
+        seed: of the values.
+        mean: of the values before they are clipped, where pixels lie in [0, 1].
+        sd: standard deviation of the values before they are clipped, in the same unit.
+
+    Returns:
+        N images (3, S, S) uint8; `wnid` is gaussian_noise, samples are gaussian_noise/<number>.
+
+    Raises:
+        ValueError: `size` or `count` is below 1.
+    """
+    return _noise("gaussian_noise", size, count, seed, lambda rng, s: rng.normal(mean, sd, s))
+
+
+def other_noise(
+    root: Path | None = None,  # noqa: ARG001 (one signature)
+    *,
+    name: str,
+    size: int = 32,
+    count: int = 400,
+    seed: int = 0,
+) -> Images:
+    """Independent values in every pixel and channel; arguments and errors as for `gaussian_noise`.
+
+    Args:
+        name: uniform_noise, uniform in [0, 1] as in ODIN, or rademacher_noise, black or white
+            with probability 1/2 as in Outlier Exposure.
+    """
+    draws = {"uniform_noise": lambda rng, s: rng.random(s)}
+    draws["rademacher_noise"] = lambda rng, s: rng.integers(0, 2, s)
+    return _noise(name, size, count, seed, draws[name])
+
+
+def _noise(name: str, size: int, count: int, seed: int, draw: Callable) -> Images:
+    if size < 1 or count < 1:
+        raise ValueError(f"need size and count of at least 1; got {size} and {count}")
+    shape = (3, size, size)
+
+    def load(number: int) -> np.ndarray:
+        rng = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
+        return np.clip(draw(rng, shape) * 255.0, 0, 255).round().astype(np.uint8)
+
+    samples = [f"{name}/{number:06}" for number in range(count)]
+    return kept(pd.DataFrame({"sample": samples, "wnid": name, "split": "test"}), load, shape)
+
+
+def counted(counts: str, *, of: str) -> dict[str, int]:
+    """How many test images are asked for, by reader; the others give all that they have.
+
+    Args:
+        counts: "svhn:4000 gaussian_noise:10000", or nothing.
+        of: names of the readers, with blanks between.
+
+    Raises:
+        ValueError: a word is no NAME:COUNT of one of the readers, or names it again.
+    """
+    asked = {}
+    for word in counts.split():
+        name, _, count = word.partition(":")
+        if name in asked or name not in of.split() or not (count.isdecimal() and int(count)):
+            raise ValueError(
+                f"counts are NAME:COUNT with a count of at least 1, once for each of "
+                f"{', '.join(of.split()) or 'no reader'}; got {word!r} in {counts!r}"
+            )
+        asked[name] = int(count)
+    return asked
+
+
+def some(rows: pd.DataFrame, count: int, *, name: str) -> pd.DataFrame:
+    """So many of the rows, in their order: drawn once for a name and a count, in every run alike.
+
+    Args:
+        rows: of test images.
+        count: how many; 0 for all.
+        name: of their reader. The draw follows from it and from no seed of the run.
+
+    Raises:
+        ValueError: there are fewer rows.
+    """
+    if count > len(rows):
+        raise ValueError(f"need {count} test images of {name}; got {len(rows)}: ask for fewer")
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    kept = np.sort(rng.choice(len(rows), count, replace=False)) if count else slice(None)
+    return rows.iloc[kept]
+
+
+def need(path: Path, layout: str, source: str) -> None:
+    """Refuse a data set that is not there, with what was looked for and how to get it.
+
+    Raises:
+        FileNotFoundError: there is no such file or folder.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"there is no {path}: needed {layout}. {source} {AT_HAND}")
+
+
+def packed(root: Path, *, file: str, column: str) -> Images:
+    """Images of 32 pixels from one parquet file, one row for each; samples are <split>/<row>.
+
+    Args:
+        root: folder of the file.
+        file: its name. Its columns are `split` (train, or another word for test), the class's and
+            `jpeg` (bytes).
+        column: name of the class's column, which is our `wnid`.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it lacks a column, or is no parquet file.
+    """
+    path = Path(root) / file
+    layout = f"a parquet file with columns split, {column} and jpeg (bytes)"
+    need(path, layout, "It is packed from the data set's images, one row for each.")
+    try:
+        table = pd.read_parquet(path, columns=["split", column, "jpeg"])
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"{path} must be {layout}; it cannot be read: {error}") from error
+    part = table["split"].astype(str)
+    sample = part + "/" + pd.Series(range(len(table))).astype(str).str.zfill(6)
+    split = part.where(part == "train", "test")
+    wnid = table[column].astype(str)
+    jpeg = table["jpeg"].to_numpy()
+    return kept(
+        pd.DataFrame({"sample": sample, "wnid": wnid, "split": split}),
+        lambda i: square(jpeg[i], f"row {i} of {path}", 32),
+        (3, 32, 32),
+    )
+
+
+def square(data: bytes, name: str | Path, side: int) -> np.ndarray:
+    """(3, side, side) uint8 of the bytes of a file that is so large.
+
+    Raises:
+        BrokenImage: it has another size, or does not decode.
+    """
+    photo = decode(data, str(name))
+    if photo.size != (side, side):
+        raise BrokenImage(f"{name} must be {side} x {side} pixels; got {photo.size}")
+    return np.asarray(photo).transpose(2, 0, 1)
+
+
+def torchvision_set(root: Path, *, name: str) -> Images:
+    """One of torchvision's small data sets, from its own files; nothing is downloaded.
+
+    Samples are <split>/<row>; `wnid` is the class's name, for SVHN its digit. The shape is the
+    data set's own: (1, 28, 28) or (3, 32, 32).
+
+    Args:
+        root: what torchvision's class of that name takes as `root`.
+        name: MNIST, FashionMNIST, CIFAR10, CIFAR100 or SVHN.
+
+    Raises:
+        FileNotFoundError: torchvision finds no whole copy there.
+    """
+    from osnb.datasets.vision import torchvision  # a second that no other reader has to pay
+
+    make = getattr(torchvision.datasets, name)
+    key, values = ("split", ("train", "test")) if name == "SVHN" else ("train", (True, False))
+    try:
+        halves = [make(root, download=False, **{key: value}) for value in values]
+    except RuntimeError as error:
+        raise FileNotFoundError(
+            f"torchvision finds no whole copy of {name} in {root}. To fetch one: "
+            f"torchvision.datasets.{name}({str(root)!r}, download=True). {AT_HAND}"
+        ) from error
+    tables = [_numbered(half, split) for half, split in zip(halves, ("train", "test"), strict=True)]
+    pixels = torch.cat([_channels_first(half.data) for half in halves])
+    table = pd.concat(tables, ignore_index=True)
+    return Images(table, lambda positions: pixels[np.array(positions)], tuple(pixels.shape[1:]))
+
+
+def _numbered(half, split: str) -> pd.DataFrame:
+    labels = np.asarray(half.labels if hasattr(half, "labels") else half.targets)
+    names = np.array(getattr(half, "classes", range(10))).astype(str)
+    samples = [f"{split}/{row:06}" for row in range(len(labels))]
+    return pd.DataFrame({"sample": samples, "wnid": names[labels], "split": split})
+
+
+def _channels_first(data: np.ndarray | torch.Tensor) -> torch.Tensor:
+    """(N, H, W), (N, H, W, 3) or (N, 3, H, W) uint8 to (N, channels, H, W)."""
+    data = torch.as_tensor(data)
+    if data.ndim == 3:
+        return data[:, None]
+    return data.permute(0, 3, 1, 2).contiguous() if data.shape[3] == 3 else data
+
+
+def fixed(photo: Image.Image, *, through: int = 256, size: int = 32) -> np.ndarray:
+    """The FIX resize: short side to 256, the centre of 256, then 32, bilinear and antialiased.
+
+    Args:
+        photo: 8-bit RGB, any size.
+        through: side of the square in between, in pixels.
+        size: S, side of the result in pixels, <= through.
+
+    Returns:
+        (3, S, S) uint8.
+
+    Raises:
+        ValueError: the result would be larger than the square in between.
+    """
+    if not 0 < size <= through:
+        raise ValueError(f"need 0 < size <= through; got size {size} and through {through}")
+    photo = photo.resize(lengths(photo.size, through), BILINEAR)
+    left, top = (round((side - through) / 2) for side in photo.size)
+    square = photo.crop((left, top, left + through, top + through))
+    return np.asarray(square.resize((size, size), BILINEAR)).transpose(2, 0, 1)
+
+
+def naive(photo: Image.Image, *, size: int = 32) -> np.ndarray:
+    """(3, S, S) uint8: one pixel in so many, the rest dropped, as `fixed` must not do."""
+    return np.asarray(photo.resize((size, size), Image.Resampling.NEAREST)).transpose(2, 0, 1)
+
+
+def fix_all(images: Images, *, size: int = 32) -> Images:
+    """Images after the FIX resize, each when it is first read.
+
+    Args:
+        images: in colour.
+        size: side of the result, in pixels.
+
+    Raises:
+        ValueError: the images are grey.
+    """
+    if images.shape[0] != 3:
+        raise ValueError(f"need images in colour; got {images.shape[0]} channel")
+
+    def load(position: int) -> np.ndarray:
+        pixels = images.read(np.array([position]))[0]
+        return fixed(Image.fromarray(pixels.permute(1, 2, 0).cpu().numpy()), size=size)
+
+    return kept(images.rows, load, (3, size, size))

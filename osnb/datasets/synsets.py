@@ -23,10 +23,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 
-from osnb import hierarchy
-from osnb.datasets.images import Images
+from osnb.datasets.images import Images, kept
+from osnb.protocols import hierarchy
 
 RGB = ("light", "warm", "green")
 TRAITS = (
@@ -164,17 +163,11 @@ def synsets(
     number = rows["sample"].str.rpartition("/")[2].astype(int)
     index = (2 * number + (rows["split"] == "test")).to_numpy()
     names = rows["wnid"].to_numpy()
-    pixels = np.empty((len(rows), 3, size, size), np.uint8)  # takes no memory until written to
-    done = np.zeros(len(rows), bool)
 
-    def read(positions: np.ndarray) -> torch.Tensor:
-        positions = np.asarray(positions)
-        new = np.unique(positions[~done[positions]])
-        pixels[new] = draw(names[new], index[new], size=size, seed=seed)
-        done[new] = True
-        return torch.from_numpy(pixels[positions])
+    def load(new: np.ndarray) -> np.ndarray:
+        return draw(names[new], index[new], size=size, seed=seed)
 
-    return Images(rows, read, (3, size, size))
+    return kept(rows, load, (3, size, size), together=True)
 
 
 def _squash(x: np.ndarray) -> np.ndarray:

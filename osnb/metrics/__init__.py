@@ -8,13 +8,17 @@ does otherwise, ``convention=`` names whose rule to follow. Rates are in [0, 1].
 
 from osnb.metrics.bootstrap import (
     Interval,
+    balanced_weights,
     bootstrap_augrc,
     bootstrap_aurc,
     bootstrap_confidence,
     bootstrap_oscr,
     bootstrap_summary,
+    bootstrap_weights,
     interval,
     p_value,
+    role_weights,
+    summary,
 )
 from osnb.metrics.coverage import (
     augrc,
@@ -24,44 +28,14 @@ from osnb.metrics.coverage import (
     e_aurc,
     risk_coverage,
 )
-from osnb.metrics.detection import auroc, average_precision, fpr_at_tpr
 from osnb.metrics.openset import (
     accuracy,
+    auroc,
+    average_precision,
     ccr_at_fpr,
     confidence,
+    fpr_at_tpr,
     openness,
     oscr,
     oscr_area,
 )
-from osnb.metrics.overview import summary
-from osnb.metrics.weights import balanced_weights, bootstrap_weights, role_weights
-
-__all__ = [
-    "Interval",
-    "accuracy",
-    "augrc",
-    "aurc",
-    "aurc_parts",
-    "auroc",
-    "average_precision",
-    "balanced_weights",
-    "bootstrap_augrc",
-    "bootstrap_aurc",
-    "bootstrap_confidence",
-    "bootstrap_oscr",
-    "bootstrap_summary",
-    "bootstrap_weights",
-    "ccr_at_fpr",
-    "confidence",
-    "coverage_at_risk",
-    "e_aurc",
-    "fpr_at_tpr",
-    "interval",
-    "openness",
-    "oscr",
-    "oscr_area",
-    "p_value",
-    "risk_coverage",
-    "role_weights",
-    "summary",
-]

@@ -1,4 +1,4 @@
-"""Bootstrap: a metric again, on samples or classes drawn with replacement (Efron 1979).
+"""All metrics of a column from one sort, once and on samples or classes drawn anew (Efron 1979).
 
 A resample is a row of weights: how many copies of each sample it holds. Row 0 is the sample
 itself, one of each. Weights are drawn for each role apart (stratified); methods that are given
@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from osnb.metrics.counts import Counts, both, column, flags
-from osnb.metrics.coverage import harmonic, least_risk
-from osnb.metrics.detection import precision, roc_area
-from osnb.metrics.openset import area
-from osnb.metrics.overview import FPRS, TPR
+from osnb.metrics.counts import Counts, both, column, flags, pieces
+from osnb.metrics.coverage import harmonic, least_risk, risks
+from osnb.metrics.openset import area, false_at, precision, right_at, roc_area
 
+FPRS = 1e-3, 1e-2, 1e-1, 1.0
+TPR = 0.95
 ENOUGH = 20  # resamples after which two roles are drawn alike by chance once in 10^8
 CACHED = 1 << 16  # weights in a piece: small enough for its arrays to stay in the cache
 
@@ -27,6 +27,43 @@ class Interval(NamedTuple):
     value: np.ndarray
     low: np.ndarray
     high: np.ndarray
+
+
+def summary(known: np.ndarray, correct: np.ndarray, unknown: np.ndarray) -> dict[str, float]:
+    """Every exact metric of this room from one sort.
+
+    Args:
+        known: (K,) scores of known test samples, any unit.
+        correct: (K,) bool, the closed-set prediction is right.
+        unknown: (U,) scores of unknown test samples, same unit.
+
+    Returns:
+        accuracy, oscr_area, ccr_at_fpr_0.001, _0.01, _0.1 and _1, auroc, fpr95,
+        average_precision, aurc and e_aurc, the last two with the unknown samples as errors.
+
+    Raises:
+        ValueError: an input is empty, a score is NaN, or correct is not (K,) bool.
+    """
+    both(known, unknown)
+    sums, ccr = np.zeros(4), {}
+    for piece in pieces(known, correct, unknown):
+        sums += area(piece), roc_area(piece), precision(piece), risks(piece)
+        # The last piece that starts below a rate holds it.
+        ccr |= {q: right_at(piece, q) for q in FPRS if piece.unknown[0] / len(unknown) <= q}
+        if piece.known[0] / len(known) < TPR <= piece.known[-1] / len(known):
+            fpr = false_at(piece, TPR)
+    samples, right = len(known) + len(unknown), piece.right[-1]
+    values = {
+        "accuracy": right / len(known),
+        "oscr_area": sums[0],
+        **{f"ccr_at_fpr_{q:g}": ccr[q] for q in FPRS},
+        "auroc": sums[1],
+        "fpr95": fpr,
+        "average_precision": sums[2],
+        "aurc": sums[3] / samples,
+        "e_aurc": sums[3] / samples - least_risk(1 - right / samples),
+    }
+    return {name: float(value) for name, value in values.items()}
 
 
 def bootstrap_summary(
@@ -174,7 +211,7 @@ def interval(
         values are.
     """
     if isinstance(values, Mapping):
-        return {name: interval(each, level=level) for name, each in values.items()}
+        return {name: interval(column, level=level) for name, column in values.items()}
     values, tail = np.asarray(values), 50 * (1 - level)
     return Interval(values[0], *np.percentile(values[1:], [tail, 100 - tail], axis=0))
 
@@ -289,3 +326,89 @@ def _coverage(piece: Counts) -> dict[str, np.ndarray]:
         "aurc": sums / samples,
         "e_aurc": sums / samples - least_risk(risk),
     }
+
+
+# Test sets drawn anew: how many copies of each sample they hold, row 0 one of each.
+
+
+def bootstrap_weights(units: np.ndarray, *, seed: int, resamples: int = 1000) -> np.ndarray:
+    """How many copies of each sample of one role each resample holds.
+
+    Units are drawn with replacement, as many as there are; samples of one unit come together.
+
+    Args:
+        units: (N,) ids: the column `sample` for a bootstrap over samples, `class` for one over
+            classes.
+        seed: of the draws; each role needs its own, which `role_weights` sees to.
+        resamples: R.
+
+    Returns:
+        (1 + R, N) uint16; row 0 is all ones.
+
+    Raises:
+        ValueError: there is no sample, or no resample is asked for.
+    """
+    codes = np.unique(np.asarray(units), return_inverse=True)[1]
+    if not len(codes) or resamples < 1:
+        raise ValueError(f"need samples and resamples; got {len(codes)} and {resamples}")
+    size, rng = codes.max() + 1, np.random.default_rng(seed)
+    weights = np.ones((1 + resamples, len(codes)), np.uint16)
+    for row in weights[1:]:
+        row[:] = np.bincount(rng.integers(size, size=size, dtype=np.int32), minlength=size)[codes]
+    return weights
+
+
+def role_weights(
+    known: np.ndarray, unknown: np.ndarray, *, seed: int, resamples: int = 1000
+) -> tuple[np.ndarray, np.ndarray]:
+    """`bootstrap_weights` of both roles, drawn apart.
+
+    Each role's seed is spawned from the one given. With one seed for both and equally many units
+    the roles would be drawn alike, and the interval be too narrow or too wide.
+
+    Args:
+        known: (K,) ids of the units of the known samples, as in `bootstrap_weights`.
+        unknown: (U,) those of the unknown samples.
+        seed: of the draws.
+        resamples: R.
+
+    Returns:
+        (1 + R, K) and (1 + R, U) uint16 for `bootstrap_summary`; rows 0 are all ones.
+
+    Raises:
+        ValueError: a role has no sample, or no resample is asked for.
+    """
+    seeds = np.random.SeedSequence(seed).spawn(2)
+    return tuple(
+        bootstrap_weights(units, seed=spawned, resamples=resamples)
+        for units, spawned in zip((known, unknown), seeds, strict=True)
+    )
+
+
+def balanced_weights(known: int, unknown: int, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Weights with as many known as unknown samples, as Vaze et al. 2022 evaluate in training.
+
+    The larger side is drawn with replacement down to the size of the smaller one, which stays.
+    AUROC and accuracy are the same but for the draw; average precision, whose value depends on the
+    share of unknown samples, is another. Full test sets are the rule here.
+
+    Args:
+        known: number of known test samples, >= 1.
+        unknown: number of unknown ones, >= 1.
+        seed: of the draw.
+
+    Returns:
+        (2, known) and (2, unknown) uint16 for `bootstrap_summary`: row 0 is the full test set, all
+        ones; row 1 the balanced one.
+
+    Raises:
+        ValueError: a side is empty.
+    """
+    if min(known, unknown) < 1:
+        raise ValueError(f"need samples on both sides; got {known} and {unknown}")
+    sides, size = [], min(known, unknown)
+    for number in (known, unknown):
+        drawn = np.random.default_rng(seed).integers(number, size=size)
+        copies = np.bincount(drawn, minlength=number) if number > size else np.ones(number)
+        sides.append(np.stack([np.ones(number), copies]).astype(np.uint16))
+    return tuple(sides)

@@ -120,7 +120,7 @@ def aurc_parts(score: np.ndarray, kind: np.ndarray) -> dict[str, float]:
         ValueError: score is empty or holds a NaN, or kind is not (N,) text.
     """
     kind = np.asarray(kind)
-    if kind.ndim != 1 or not all(isinstance(each, str) for each in kind.tolist()):
+    if kind.ndim != 1 or not all(isinstance(word, str) for word in kind.tolist()):
         raise ValueError(f"kind needs (N,) text; got shape {kind.shape} of {kind.dtype}")
     names = sorted({*kind.tolist()} - {""})
     return {name: aurc(score, np.asarray(kind != name, bool)) for name in names}

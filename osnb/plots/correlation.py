@@ -1,27 +1,18 @@
-"""Figures 2, 3, 4 and 6 of Vaze et al. 2022: closed-set accuracy against AUROC, point by point."""
+"""Closed-set accuracy against AUROC, point by point: figures of Vaze et al. 2022."""
 
 from collections.abc import Mapping, Sequence
-from itertools import cycle
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from osnb import metrics
-from osnb.plots.described import Figure, panels
-from osnb.plots.style import (
-    laid_out,
-    need,
-    note,
-)
+from osnb.plots import draw
+from osnb.plots.style import Figure, laid_out, looks, need
 
 MEASURES = ("accuracy", "auroc")
-# Neighbours differ in grey too (Okabe and Ito's colours, the light yellow left out).
-COLORS = ("#222222", "#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#7f7f7f")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
-FOUND = ("panel", "points", "rho", "low", "high", "spearman")
-LIMITS = tuple(f"{name}_{end}" for name in MEASURES for end in ("low", "high"))
+RHO = ["panel", "points", "rho", "low", "high", "spearman"]
+LIMITS = tuple(f"{name}_{end}" for name in MEASURES for end in draw.ENDS)
 FEW = 3  # two points lie on a line whatever they are
 
 
@@ -58,18 +49,18 @@ def correlation_points(
     at = [part.index.to_numpy() for _, part in parts]
     size = values["accuracy"].shape[1]
     means = {
-        name: np.array([values[name][each].mean(axis=0) for each in at]).reshape(len(at), size)
+        name: np.array([values[name][places].mean(axis=0) for places in at]).reshape(len(at), size)
         for name in MEASURES
     }
     points = pd.DataFrame([key for key, _ in parts], columns=list(group))
-    points["rows"] = [len(each) for each in at]
+    points["rows"] = [len(places) for places in at]
     for name in MEASURES:
         points[name], points[f"{name}_low"], points[f"{name}_high"] = _ends(means[name].T)
-    found = [
-        {"panel": panel, "points": len(each)} | _rho(*(means[name][each] for name in MEASURES))
-        for panel, each in points.groupby("panel", sort=False).indices.items()
+    rhos = [
+        {"panel": panel, "points": len(at)} | _rho(*(means[name][at] for name in MEASURES))
+        for panel, at in points.groupby("panel", sort=False).indices.items()
     ]
-    return points, pd.DataFrame(found, columns=list(FOUND))
+    return points, pd.DataFrame(rhos, columns=RHO)
 
 
 def _rho(accuracy: np.ndarray, auroc: np.ndarray) -> dict[str, float]:
@@ -77,13 +68,13 @@ def _rho(accuracy: np.ndarray, auroc: np.ndarray) -> dict[str, float]:
     if len(accuracy) < FEW:
         return {}
     rho, low, high = _ends(_pearson(accuracy, auroc))
-    ranks = (pd.DataFrame(each[:, :1]).rank().to_numpy() for each in (accuracy, auroc))
+    ranks = (pd.DataFrame(side[:, :1]).rank().to_numpy() for side in (accuracy, auroc))
     return {"rho": rho, "low": low, "high": high, "spearman": _pearson(*ranks)[0]}
 
 
 def _pearson(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """(1 + R,) of (n, 1 + R) each; NaN where one does not vary."""
-    x, y = (each - each.mean(axis=0) for each in (x, y))
+    x, y = (side - side.mean(axis=0) for side in (x, y))
     below = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
     return np.divide((x * y).sum(axis=0), below, out=np.full(len(below), np.nan), where=below > 0)
 
@@ -116,41 +107,31 @@ def accuracy_auroc(
         ValueError: a column is missing, or nothing is to be drawn.
     """
     if len(found) or not empty:
-        need(found, FOUND[:5])
+        need(found, RHO[:5])
         need(points, ["panel", "series", "mark", *MEASURES, *LIMITS])
-    names = list(dict.fromkeys([*found["panel"], *empty]))
-    columns = -(-len(names) // (rows := -(-len(names) // 3)))
-    figure, axes = panels(rows, columns, width=(4.6, 4, 3.2)[columns - 1], height=3.6)
-    looks = _looks(points)
-    for ax, name in zip(axes.flat, names, strict=False):
+    points = points.reindex(columns=[*dict.fromkeys([*points, "series", "mark"])])
+    rhos = found.set_index("panel").reindex([*dict.fromkeys([*found["panel"], *empty])])
+    wrap = -(-len(rhos) // -(-len(rhos) // 3))
+    size = {"width": (4.6, 4, 3.2)[wrap - 1], "height": 3.6, "wrap": wrap}
+    figure, parts = draw.facets(rhos.reset_index(), "panel", **size)
+    for ax, rho, (name,) in parts:
         part = points[points["panel"] == name]
-        _scatter(ax, part, looks)
+        _scatter(ax, part, points)
         if not len(part):
-            ax.text(0.5, 0.5, empty[name], ha="center", va="center", transform=ax.transAxes)
+            draw.say(ax, empty[name])
             ax.set(xticks=[], yticks=[])
-        ax.set(title=_title(name, found[found["panel"] == name]))
-        ax.set(xlabel="closed-set accuracy", ylabel="AUROC")
-    for ax in axes.flat[len(names) :]:
-        ax.remove()
-    _legend(figure, looks)
-    note(figure, about)
-    return figure
+        ax.set_title(_title(name, rho.iloc[0]))
+    _legend(parts[0][0], points)
+    return draw.finished(figure, x="closed-set accuracy", y="AUROC", about=about)
 
 
-def _looks(points: pd.DataFrame) -> tuple[dict[str, str], dict[str, str]]:
-    """Colour of each series, shape of each mark, in the order of the points."""
-    names = [points.get(name, pd.Series(dtype=str)).unique() for name in ("series", "mark")]
-    return dict(zip(names[0], cycle(COLORS))), dict(zip(names[1], cycle(MARKERS)))
-
-
-def _scatter(ax: Axes, part: pd.DataFrame, looks: tuple[dict, dict]) -> None:
+def _scatter(ax: Axes, part: pd.DataFrame, points: pd.DataFrame) -> None:
+    """Points in the colour of their series and the shape of their mark, and their fit."""
+    colors, shapes = (looks(points[name].unique()) for name in ("series", "mark"))
     for row in part.to_dict("records"):
-        color, x, y = looks[0][row["series"]], row["accuracy"], row["auroc"]
-        bars = {f"{axis}err": _bar(row, name) for axis, name in zip("xy", MEASURES, strict=True)}
-        ax.errorbar(x, y, **bars, fmt="none", ecolor=color, elinewidth=0.7, alpha=0.4)
-        face = "white" if row.get("hollow", False) else color
-        shape = {"marker": looks[1][row["mark"]], "markersize": 6.5, "markerfacecolor": face}
-        ax.plot(x, y, linestyle="none", color=color, zorder=3, **shape)
+        look = {"color": colors[row["series"]]["color"], "marker": shapes[row["mark"]]["marker"]}
+        look |= {"markerfacecolor": "white"} if row.get("hollow", False) else {}
+        _point(ax, row, look | {"markersize": 6.5})
     ax.locator_params(nbins=6)
     if len(part) >= FEW and part["accuracy"].nunique() > 1:
         slope, start = np.polyfit(part["accuracy"], part["auroc"], 1)
@@ -158,28 +139,49 @@ def _scatter(ax: Axes, part: pd.DataFrame, looks: tuple[dict, dict]) -> None:
         ax.plot(ends, start + slope * ends, color="0.6", linewidth=1, zorder=1)
 
 
-def _bar(row: Mapping, name: str) -> np.ndarray | None:
-    """(2, 1) lengths below and above; None without an interval."""
-    reach = np.array([row[name] - row[f"{name}_low"], row[f"{name}_high"] - row[name]])
-    return None if np.isnan(reach).any() else reach.clip(min=0)[:, None]
+def _point(ax: Axes, row: dict, look: dict) -> None:
+    x, y = ([row[f"{name}_{end}"] for end in draw.ENDS] for name in MEASURES)
+    draw.points(ax, [row["accuracy"]], [row["auroc"]], look, x_ends=x, y_ends=y)
 
 
-def _title(name: str, found: pd.DataFrame) -> str:
-    if found.empty:
+def _title(name: str, rho: pd.Series) -> str:
+    if np.isnan(rho["points"]):
         return f"{name}\n"
-    _, n, rho, low, high = found.iloc[0][list(FOUND[:5])]
-    span = "" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]"
-    return f"{name}\n$n$ = {n}" + ("" if np.isnan(rho) else f", $\\rho$ = {rho:.2f}{span}")
+    span = "" if np.isnan(rho["low"]) else f" [{rho['low']:.2f}, {rho['high']:.2f}]"
+    number = "" if np.isnan(rho["rho"]) else f", $\\rho$ = {rho['rho']:.2f}{span}"
+    return f"{name}\n$n$ = {rho['points']:.0f}{number}"
 
 
-def _legend(figure: Figure, looks: tuple[dict, dict]) -> None:
-    colors, shapes = looks
+def _legend(ax: Axes, points: pd.DataFrame) -> None:
+    """Name colours and shapes by lines without a point."""
+    colors, shapes = (looks(points[name].unique()) for name in ("series", "mark"))
     dots = {"linestyle": "none", "markersize": 6.5}
-    if list(colors) == list(shapes):
-        handles = {n: Line2D([], [], color=colors[n], marker=shapes[n], **dots) for n in colors}
-    else:
-        handles = {n: Line2D([], [], color=color, linewidth=4) for n, color in colors.items()}
-        handles |= {n: Line2D([], [], color="0.4", marker=m, **dots) for n, m in shapes.items()}
-    columns = int(figure.get_figwidth() / 1.6)
-    if handles:
-        figure.legend(handles.values(), handles, loc="outside upper center", ncols=columns)
+    same = list(colors) == list(shapes)
+    for look in colors.values():
+        ax.plot([], [], **look | (dots if same else {"linestyle": "-", "marker": "", "lw": 4}))
+    for look in () if same else shapes.values():
+        ax.plot([], [], **look | dots | {"color": "0.4"})
+
+
+@laid_out
+def accuracy_and_near(points: pd.DataFrame, *, correlation: str) -> Figure:
+    """Accuracy on the known classes against AUROC with a near set of unknown ones (Figure 8).
+
+    Without rows the figure says that there is no run.
+
+    Args:
+        points: one row a network, columns network (its name), accuracy and auroc in [0, 1], and of
+            both, accuracy_low, accuracy_high, auroc_low, auroc_high, the ends of an interval.
+        correlation: what to say below about the points as a whole.
+
+    Raises:
+        ValueError: a column is missing.
+    """
+    if none := draw.absent(points, ["network", *MEASURES, *LIMITS]):
+        return none
+    figure, axes = draw.panels(1, 1, width=6, height=4)
+    for row, look in zip(points.to_dict("records"), looks(points["network"]).values(), strict=True):
+        _point(axes[0, 0], row, look)
+    axes[0, 0].margins(0.08)
+    names = {"x": "accuracy on known classes", "y": "AUROC, maximum logit, near unknown"}
+    return draw.finished(figure, **names, about=correlation)

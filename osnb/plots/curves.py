@@ -1,31 +1,38 @@
-"""Figures 2, 3, 5 and 6 of Palechor et al. 2023: OSCR curves and confidence over epochs."""
+"""Lines: OSCR (Figures 2, 5 and 6 of Palechor et al. 2023), and what happens over epochs."""
+
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from osnb import metrics
-from osnb.plots.described import Figure, panels
+from osnb.plots.draw import facets, finished, lines, over_seeds, panels
 from osnb.plots.style import (
+    DASH_DOT,
+    DASHED,
     LOSSES,
     PROTOCOLS,
     ROLES,
-    band,
+    UNITS,
+    Figure,
     count,
-    label_outside,
+    label,
     laid_out,
-    look,
     need,
-    note,
     present,
     room_above,
 )
 
 GRID = 40  # points per curve on either grid, so that Figure 2 as csv stays below 300 kB
-UNITS = {"class": "classes", "sample": "images"}
-POINTS = [
-    *("protocol", "role", "loss", "fpr", "ccr", "low", "high", "over", "sd_seeds", "seeds"),
-]
+POINTS = [*("protocol", "role", "loss", "fpr", "ccr", "low", "high", "over", "sd_seeds", "seeds")]
+SIDES = {"gamma_plus": "γ⁺, known samples", "gamma_minus": "γ⁻, negative samples"}
+MEASURES = {
+    "loss": ("0.4", "-", "o", "loss"),
+    "gamma_plus": ("#1f77b4", "-", "o", SIDES["gamma_plus"]),
+    "gamma_minus": ("#d9822b", DASHED, "o", SIDES["gamma_minus"]),
+    "accuracy": ("#222222", DASH_DOT, "o", "accuracy"),
+}
+NO_MEASURE = {"epoch", "learning_rate", "loss", "best", "gamma", "stage"}
 
 
 def oscr_points(
@@ -62,17 +69,15 @@ def oscr_points(
         raise ValueError(f"need a number in '{score}' of each run; there is none in: {names}")
     rows = []
     for number, (protocol, runs) in enumerate(table.groupby("protocol")):
-        known = _ordered(runs, "known")
-        weights = _weights(known, unit, [seed, number, 0], resamples)
-        for role in present(runs.loc[runs["role"] != "known", "role"], ROLES):
-            other = _ordered(runs, role)
-            both = weights, _weights(other, unit, [seed, number, ROLES.index(role)], resamples)
-            rows += [
-                _curve(part, other.loc[loss], score, both).assign(
-                    protocol=protocol, role=role, loss=loss, over=unit
-                )
-                for loss, part in known.groupby(level="loss")
-            ]
+        known, *others = (_ordered(runs, r) for r in present([*runs["role"], "known"], ROLES))
+        draw = {"unit": unit, "resamples": resamples}
+        weights = _weights(known, [seed, number, 0], **draw)
+        for other in others:
+            role = other["role"].iloc[0]
+            both = weights, _weights(other, [seed, number, [*ROLES].index(role)], **draw)
+            for loss, part in known.groupby(level="loss"):
+                curve = _curve(part, other.loc[loss], score, both)
+                rows.append(curve.assign(protocol=protocol, role=role, loss=loss, over=unit))
     return pd.concat(rows, ignore_index=True)[POINTS]
 
 
@@ -85,7 +90,7 @@ def _ordered(runs: pd.DataFrame, role: str) -> pd.DataFrame:
     return rows.set_index(["loss", "seed"])
 
 
-def _weights(rows: pd.DataFrame, unit: str, seed: list[int], resamples: int) -> np.ndarray:
+def _weights(rows: pd.DataFrame, seed: list[int], *, unit: str, resamples: int) -> np.ndarray:
     first = rows.loc[[rows.index[0]], unit].to_numpy()
     return metrics.bootstrap_weights(first, seed=seed, resamples=resamples)
 
@@ -100,8 +105,8 @@ def _curve(known: pd.DataFrame, other: pd.DataFrame, score: str, weights: tuple)
         seeds.append(metrics.bootstrap_oscr(*columns, fpr=at, weights=weights))
     ccr, low, high = metrics.interval(np.mean(seeds, axis=0))
     spread = np.std([curve[0] for curve in seeds], axis=0, ddof=1) if len(seeds) > 1 else np.nan
-    found = {"fpr": at, "ccr": ccr, "low": low, "high": high, "sd_seeds": spread}
-    return pd.DataFrame(found).assign(seeds=len(seeds))
+    curve = {"fpr": at, "ccr": ccr, "low": low, "high": high, "sd_seeds": spread}
+    return pd.DataFrame(curve).assign(seeds=len(seeds))
 
 
 def _grid(count: int) -> np.ndarray:
@@ -120,15 +125,7 @@ def oscr_curves(points: pd.DataFrame, *, log: bool) -> Figure:
         points: as from `oscr_points`.
         log: logarithmic FPR axis.
     """
-    need(points, POINTS)
-    roles, protocols = present(points["role"], ROLES), present(points["protocol"], list(PROTOCOLS))
-    figure, axes = panels(len(roles), len(protocols), width=3, height=2.5, sharex=True, sharey=True)
-    for row, role in zip(axes, roles, strict=True):
-        for ax, protocol in zip(row, protocols, strict=True):
-            here = points[(points["role"] == role) & (points["protocol"] == protocol)]
-            _lines(ax, here, "loss", LOSSES, log)
-            ax.set_title(f"{look(PROTOCOLS, protocol)['label']}, {role} samples")
-    return _finish(figure, axes, points, log)
+    return _oscr(points, "protocol", "loss", LOSSES, log)
 
 
 @laid_out
@@ -139,45 +136,51 @@ def oscr_by_loss(points: pd.DataFrame, *, log: bool) -> Figure:
         points: as from `oscr_points`.
         log: logarithmic FPR axis.
     """
+    return _oscr(points, "loss", "protocol", PROTOCOLS, log)
+
+
+def _oscr(points: pd.DataFrame, column: str, by: str, styles: dict, log: bool) -> Figure:
     need(points, POINTS)
-    roles, losses = present(points["role"], ROLES), present(points["loss"], list(LOSSES))
-    width = min(3, 10 / len(losses))
-    figure, axes = panels(
-        len(roles), len(losses), width=width, height=2.5, sharex=True, sharey=True
-    )
-    for row, role in zip(axes, roles, strict=True):
-        for ax, loss in zip(row, losses, strict=True):
-            here = points[(points["role"] == role) & (points["loss"] == loss)]
-            _lines(ax, here, "protocol", PROTOCOLS, log)
-            ax.set_title(f"{look(LOSSES, loss)['label']}, {role}")
-    return _finish(figure, axes, points, log)
-
-
-def _lines(ax: Axes, points: pd.DataFrame, by: str, styles: dict, log: bool) -> None:
-    shown = points[points["fpr"] > 0] if log else points
-    for name in present(shown[by], list(styles)):
-        line = shown[shown[by] == name]
-        ax.plot(line["fpr"], line["ccr"], linewidth=1.6, **look(styles, name))
-        color = look(styles, name)["color"]
-        ax.fill_between(line["fpr"], line["low"], line["high"], color=color, alpha=0.18, lw=0)
-
-
-def _finish(figure: Figure, axes: np.ndarray, points: pd.DataFrame, log: bool) -> Figure:
-    corner = axes[0, 0]
-    corner.set_ylim(0, room_above(points["high"]))
-    corner.set_xlim(0, 1.02)
+    size = {"width": 3, "height": 2.5, "sharex": True, "sharey": True}
+    figure, parts = facets(points, "role", column, **size)
+    for ax, part, _ in parts:
+        lines(ax, part[part["fpr"] > 0] if log else part, "fpr", "ccr", by=by, styles=styles)
+    corner = parts[0][0]
+    corner.set(xlim=(0, 1.02), ylim=(0, room_above(points["high"])))
     if log:
-        corner.set_xscale("log")
-        corner.set_xlim(0.7 * points.loc[points["fpr"] > 0, "fpr"].min(), 1.4)
-    for ax in axes[-1]:
-        ax.set_xlabel("false positive rate")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("correct classification rate")
+        corner.set(xscale="log", xlim=(0.7 * points.loc[points["fpr"] > 0, "fpr"].min(), 1.4))
     unit = UNITS[points["over"].iloc[0]]
-    lines = "one seed" if points["seeds"].max() == 1 else f"mean of {count(points['seeds'])} seeds"
-    note(figure, f"line: {lines}; band: 95 % bootstrap interval over test {unit}")
-    label_outside(figure, axes.flat)
-    return figure
+    mean = "one seed" if points["seeds"].max() == 1 else f"mean of {count(points['seeds'])} seeds"
+    about = f"line: {mean}; band: 95 % bootstrap interval over test {unit}"
+    names = {"x": "false positive rate", "y": "correct classification rate"}
+    return finished(figure, **names, about=about)
+
+
+@laid_out
+def oscr(curves: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
+    """OSCR curves of the same scores, counted by several rules: one panel for each but the first.
+
+    The first is drawn dashed in every panel; the area under the other is filled, its number above.
+
+    Args:
+        curves: by the name of the rule, (fpr, ccr), each (T,) in [0, 1]; at least two.
+
+    Raises:
+        ValueError: there is nothing to compare.
+    """
+    if len(curves) < 2:
+        raise ValueError(f"need at least two curves; got {', '.join(curves) or 'none'}")
+    (name, first), *others = curves.items()
+    figure, axes = panels(1, len(others), width=3.0, height=3.1, sharey=True)
+    for ax, (other, (fpr, ccr)) in zip(axes[0], others, strict=True):
+        shade = {"color": "#c9d7e6", "linewidth": 0, "label": "area by the rule in the title"}
+        ax.fill_between(fpr, ccr, **shade)
+        ax.plot(fpr, ccr, "-o", color="#1f4e79", linewidth=1.6, markersize=4)
+        text = f"{name}, area {np.trapezoid(first[1], first[0]):.3f}"
+        ax.plot(*first, "--", color="#c0504d", linewidth=1.2, label=text)
+        ax.set(title=f"{other}, area {np.trapezoid(ccr, fpr):.3f}")
+        ax.set(xlim=(-0.04, 1.04), ylim=(-0.03, 1.03))
+    return finished(figure, x="false positive rate", y="correct classification rate")
 
 
 @laid_out
@@ -188,22 +191,43 @@ def confidence_history(history: pd.DataFrame) -> Figure:
         history: columns protocol, loss, seed, epoch (from 1), gamma_plus and gamma_minus in
             [0, 1]; one row of panels per protocol, one line per loss.
     """
-    sides = {"gamma_plus": "γ⁺, known samples", "gamma_minus": "γ⁻, negative samples"}
-    need(history, ["protocol", "loss", "seed", "epoch", *sides])
-    protocols = present(history["protocol"], list(PROTOCOLS))
-    figure, axes = panels(len(protocols), 2, width=4, height=2, sharex=True, sharey=True)
-    for row, protocol in zip(axes, protocols, strict=True):
-        runs = history[history["protocol"] == protocol]
-        for ax, (column, title) in zip(row, sides.items(), strict=True):
-            for loss in present(runs["loss"], list(LOSSES)):
-                band(ax, runs[runs["loss"] == loss], "epoch", column, **look(LOSSES, loss))
-            ax.set(title=f"{look(PROTOCOLS, protocol)['label']}: {title}", ylim=(0, 1.02))
-        row[0].set_ylabel("mean confidence")
-    axes[0, 0].xaxis.get_major_locator().set_params(integer=True)
-    for ax in axes[-1]:
-        ax.set_xlabel("epoch")
+    key = ["protocol", "loss", "seed", "epoch"]
+    need(history, [*key, *SIDES])
+    long = history[[*key, *SIDES]].melt(key, var_name="side", value_name="confidence")
+    size = {"width": 4, "height": 2, "sharex": True, "sharey": True}
+    figure, parts = facets(long, "protocol", "side", **size)
+    for ax, part, (protocol, side) in parts:
+        mean = over_seeds(part, "epoch", "confidence", "loss")
+        lines(ax, mean, "epoch", "confidence", by="loss", styles=LOSSES)
+        ax.set(title=f"{label(protocol)}: {SIDES[side]}", ylim=(0, 1.02))
+    parts[0][0].xaxis.get_major_locator().set_params(integer=True)
     seeds = history.groupby(["protocol", "loss"])["seed"].nunique()
     several = f"line: mean of {count(seeds)} seeds; band: from the least seed to the largest"
-    note(figure, several if seeds.max() > 1 else "one seed")
-    label_outside(figure, axes.flat)
-    return figure
+    about = several if seeds.max() > 1 else "one seed"
+    return finished(figure, x="epoch", y="mean confidence", about=about)
+
+
+@laid_out
+def training(history: pd.DataFrame) -> Figure:
+    """Loss (left) and the measures of `validate` (right) over the epochs so far.
+
+    Args:
+        history: from `train.fit`, or history.parquet while it runs: columns epoch (from 1), loss
+            in nats, and measures in [0, 1]; a dot marks the epoch with the largest `best`.
+    """
+    need(history, ["epoch", "loss"])
+    figure, axes = panels(1, 2, width=4, height=2.6)
+    rates = history.max().between(0, 1)  # norms and logits would leave the panel
+    right = [name for name in history if name not in NO_MEASURE and rates[name]]
+    best = [int(history["best"].argmax())] if "best" in history else []
+    dot = {"marks": len(best), "markevery": best}
+    for ax, names in zip(axes[0], (["loss"], right), strict=True):
+        long = history[["epoch", *names]].melt("epoch", var_name="measure")
+        styles = MEASURES | {n: ("0.4", "-", "o", n) for n in names if n not in MEASURES}
+        lines(ax, long, "epoch", "value", by="measure", styles=styles, **dot)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+    axes[0, 0].set_ylabel("mean loss, in nats")
+    axes[0, 1].set(ylabel="on validation images", ylim=(0, 1.02))
+    last = history.iloc[-1]
+    about = f"epoch {last['epoch']:.0f}: loss {last['loss']:.3f}"
+    return finished(figure, x="epoch", about=about)

@@ -1,32 +1,26 @@
-"""Tables 1 and 6 and Figure 1a of Vaze et al. 2022: methods beside each other on a data set.
+"""Methods beside each other: Tables 1 and 6, Figures 1a and 8 and appendix F of Vaze et al. 2022.
 
-Keys and values are an `osnb.claims.Evidence`'s: n rows, and (n, 1 + R) numbers and resamples.
+Keys and values are an `Evidence`'s: n rows, and (n, 1 + R) numbers and resamples.
 """
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from osnb import metrics
-from osnb.plots.described import Figure, panels
-from osnb.plots.style import (
-    label_outside,
-    laid_out,
-    need,
-    note,
-)
+from osnb.plots.draw import absent, facets, finished, panels, ranked
+from osnb.plots.style import Figure, laid_out, looks, need, present
 
-KINDS = {  # colour, marker and name
-    "cited": ("#222222", "D", "printed in the paper, on its own data"),
-    "baseline": ("#d9822b", "o", "ours, baseline recipe"),
-    "strong": ("#1f5f99", "s", "ours, strong recipe"),
+KINDS = {
+    "cited": ("#222222", "-", "D", "printed in the paper, on its own data"),
+    "baseline": ("#d9822b", "-", "o", "ours, baseline recipe"),
+    "strong": ("#1f5f99", "-", "s", "ours, strong recipe"),
 }
 ANSWERS = {
-    "holds": ("#1f5f99", "o", "holds"),
-    "does not hold": ("#8b1a4a", "X", "does not hold"),
-    "cannot be told": ("#8a8a8a", "s", "cannot be told"),
+    "holds": ("#1f5f99", "-", "o", "holds"),
+    "does not hold": ("#8b1a4a", "-", "X", "does not hold"),
+    "cannot be told": ("#8a8a8a", "-", "s", "cannot be told"),
 }
 KEYS = ["run", "dataset", "split", "method", "recipe", "model"]
 Values = Mapping[str, np.ndarray]
@@ -51,12 +45,12 @@ def method_points(keys: pd.DataFrame, values: Values) -> pd.DataFrame:
     rows = []
     for (dataset, method), part in keys.groupby(["dataset", "method"], sort=False):
         splits, right = (_by_split(part, values[name]) for name in ("auroc", "accuracy"))
-        auroc, each = np.mean([*splits.values()], axis=0), [x[0] for x in splits.values()]
+        auroc, numbers = np.mean([*splits.values()], axis=0), [x[0] for x in splits.values()]
         row = {"dataset": dataset, "method": method} | part[["recipe", "model"]].iloc[0].to_dict()
         row["splits"] = ", ".join(splits)
         row |= dict(zip(("auroc", "low", "high"), metrics.interval(auroc), strict=True))
-        row["sd_splits"] = np.std(each, ddof=1) if len(each) > 1 else np.nan
-        row["accuracy"] = np.mean([found[0] for found in right.values()])
+        row["sd_splits"] = np.std(numbers, ddof=1) if len(numbers) > 1 else np.nan
+        row["accuracy"] = np.mean([x[0] for x in right.values()])
         rows.append(row | {"run": ", ".join(part["run"])})
     return pd.DataFrame(rows)
 
@@ -132,26 +126,23 @@ def method_gains(points: pd.DataFrame) -> Figure:
             down, stand in the order of the rows.
     """
     need(points, ["dataset", "method", "kind", "auroc", "low", "high", "accuracy", "splits"])
-    names, methods = (list(dict.fromkeys(points[c])) for c in ("dataset", "method"))
-    columns, height = min(3, len(names)), 1.2 + 0.24 * len(methods)
-    size = {"width": 10 / max(2, columns), "height": height, "sharey": True}
-    figure, axes = panels(-(-len(names) // columns), columns, **size)
-    for ax, name in zip(axes.flat, names, strict=False):
-        part = points[points["dataset"] == name]
-        _marks(ax, part, part["method"].map(methods.index), "auroc", "kind", KINDS)
-        for row in part.dropna(subset="accuracy").itertuples():
-            at, text = methods.index(row.method), f"{row.accuracy:.3f} ({row.splits})"
+    methods = present(points["method"])
+    width = 10 / min(3, max(2, points["dataset"].nunique()))
+    size = {"width": width, "height": 1.2 + 0.24 * len(methods), "sharey": True}
+    figure, parts = facets(points, "dataset", wrap=3, **size)
+    styles = looks(KINDS, KINDS)
+    styles["cited"]["markerfacecolor"] = "white"
+    row = {"rows": "method", "names": methods, "by": "kind", "styles": styles}
+    for ax, part, (name,) in parts:
+        ranked(ax, part, "auroc", **row)
+        for one in part.dropna(subset="accuracy").itertuples():
+            at, text = methods.index(one.method), f"{one.accuracy:.3f} ({one.splits})"
             ax.text(1.02, at, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
         ax.axvline(0.5, color="0.6", linewidth=0.8)
-        ax.set(xlabel="AUROC", ylim=(len(methods) - 0.4, -0.6))
+        ax.set_title("")
         ax.set_title(name, loc="left")
         ax.set_title("accuracy (splits)", loc="right", fontsize=8, color="0.4")
-        ax.set_yticks(range(len(methods)), methods)
-    for ax in axes.flat[len(names) :]:
-        ax.set_axis_off()
-    label_outside(figure, axes.flat)
-    note(figure, "lines: 95 % over classes, a bootstrap; 0.5 is chance")
-    return figure
+    return finished(figure, x="AUROC", about="lines: 95 % over classes, a bootstrap; 0.5 is chance")
 
 
 @laid_out
@@ -162,25 +153,54 @@ def contrasts(points: pd.DataFrame) -> Figure:
         points: as from `contrast_points`; what was not run has no mark.
     """
     need(points, ["finding", "dataset", "number", "low", "high", "answer"])
-    names, findings = (list(dict.fromkeys(points[c])) for c in ("dataset", "finding"))
-    size = {"width": 9.6 / max(len(names), 1.4), "height": 1.2 + 0.3 * len(findings)}
-    figure, axes = panels(1, len(names), **size)
-    for ax, name in zip(axes[0], names, strict=True):
-        part = points[points["dataset"] == name]
-        _marks(ax, part, part["finding"].map(findings.index), "number", "answer", ANSWERS)
+    findings = present(points["finding"])
+    width, height = 9.6 / max(points["dataset"].nunique(), 1.4), 1.2 + 0.3 * len(findings)
+    figure, parts = facets(points, "dataset", width=width, height=height, sharey=True)
+    row = {"rows": "finding", "names": findings, "by": "answer", "styles": looks(ANSWERS, ANSWERS)}
+    for ax, part, _ in parts:
+        ranked(ax, part, "number", **row)
         ax.axvline(0, color="black", linewidth=0.8)
-        ax.set(title=name, xlabel="AUROC, difference", ylim=(len(findings) - 0.4, -0.6))
-        ax.set_yticks(range(len(findings)), findings if ax is axes[0, 0] else [""] * len(findings))
-    label_outside(figure, axes[0])
-    note(figure, "lines: 95 % over classes, the same draws for both methods")
-    return figure
+    about = "lines: 95 % over classes, the same draws for both methods"
+    return finished(figure, x="AUROC, difference", about=about)
 
 
-def _marks(ax: Axes, part: pd.DataFrame, at: pd.Series, x: str, by: str, styles: dict) -> None:
-    """A mark a row at its height, with a line from low to high, in the style of `by`."""
-    for name, (color, marker, label) in styles.items():
-        rows = (part[by] == name) & part[x].notna()
-        if rows.any():
-            ax.hlines(at[rows], part.loc[rows, "low"], part.loc[rows, "high"], color, lw=1.5)
-            face = "white" if name == "cited" else color
-            ax.plot(part.loc[rows, x], at[rows], marker, color=color, mfc=face, label=label)
+@laid_out
+def rules_by_set(table: pd.DataFrame, singles: pd.DataFrame | None = None) -> Figure:
+    """AUROC of every rule on every set of unknown images: a row a rule, a marker a set.
+
+    Near sets have filled markers, far ones hollow. The best rule in the mean over all sets
+    stands above. Without rows the figure says that there is no run.
+
+    Args:
+        table: one row per rule and set, columns rule, unknown (the set), near (bool) and auroc in
+            [0, 1], with optional low and high of an interval. Sets stand in the order of the rows.
+        singles: what the numbers are means of, such as single seeds: columns rule, unknown and
+            auroc, several rows per rule and set. They are small dots in the set's colour; a rule
+            and set with a single row has none, and no table is as one without rows.
+
+    Raises:
+        ValueError: a column is missing.
+    """
+    if none := absent(table, ["rule", "unknown", "near", "auroc"]):
+        return none
+    rules = table.groupby("rule")["auroc"].mean().sort_values(ascending=False).index
+    near = table.groupby("unknown", sort=False)["near"].first()
+    styles = looks(near.index)
+    for name in styles:
+        styles[name]["label"] = f"{name} ({'near' if near[name] else 'far'})"
+        styles[name]["markerfacecolor"] = styles[name]["color"] if near[name] else "white"
+    figure, axes = panels(1, 1, width=8, height=1.6 + 0.36 * len(rules))
+    row = {"rows": "rule", "names": rules, "by": "unknown", "apart": 0.7 / len(near)}
+    ax = axes[0, 0]
+    ax.axvline(0.5, color="0.6", linewidth=0.9)
+    about = ""
+    if singles is not None and singles.duplicated(["rule", "unknown"]).any():
+        several = singles[singles.duplicated(["rule", "unknown"], keep=False)]
+        small = {"marker": ".", "markersize": 3, "label": ""}
+        dots = {name: look | small for name, look in styles.items()}
+        ranked(ax, several[["rule", "unknown", "auroc"]], "auroc", styles=dots, **row)
+        about = "dots: single seeds, where the marker is a mean of several"
+    ranked(ax, table, "auroc", styles=styles, **row)
+    ax.set_xlim(-0.03, 1.03)
+    x = "AUROC, known against one set of unknown images (grey line: chance)"
+    return finished(figure, x=x, y="rule", about=about)

@@ -1,40 +1,118 @@
-"""Section 5 of Vaze et al. 2022: unknown classes near the known ones, and many of them."""
+"""Unknown classes near the known ones, and many of them: Section 5 of Vaze et al. 2022.
+
+A bin is known, easy, medium or hard; what else a frame calls a bin is drawn in grey.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from osnb import metrics
-from osnb.plots.described import Figure, panels
-from osnb.plots.style import (
-    label_outside,
-    laid_out,
-    need,
-    note,
-    present,
-)
+from osnb.plots import draw
+from osnb.plots.draw import ENDS, bars, facets, finished, lines, panels
+from osnb.plots.style import UNITS, Figure, finite, laid_out, looks, need, present
 
-# Colour and marker of one series each; neighbours differ in grey too.
+# Colour, line, marker and label of one series each; neighbours differ in grey too.
 SERIES = {
-    "MSP, weaker network": ("#9a9a9a", "o"),
-    "MLS, weaker network": ("#d9822b", "s"),
-    "MSP": ("#4f9bb5", "v"),
-    "MLS": ("#8b1a4a", "^"),
-    "ARPL+": ("#2a6f4e", "D"),
+    "MSP, weaker network": ("#9a9a9a", "-", "o", "MSP, weaker network"),
+    "MLS, weaker network": ("#d9822b", "-", "s", "MLS, weaker network"),
+    "MSP": ("#4f9bb5", "-", "v", "MSP"),
+    "MLS": ("#8b1a4a", "-", "^", "MLS"),
+    "ARPL+": ("#2a6f4e", "-", "D", "ARPL+"),
 }
 GROUPS = {
-    "random": ("0.72", "."),
-    "easy": ("#4f9bb5", "o"),
-    "medium": ("#d9822b", "s"),
-    "hard": ("#8b1a4a", "^"),
+    "random": ("0.72", "-", ".", "random"),
+    "easy": ("#4f9bb5", "-", "o", "easy"),
+    "medium": ("#d9822b", "-", "s", "medium"),
+    "hard": ("#8b1a4a", "-", "^", "hard"),
+    "": ("0.4", "-", "x", "unknown"),
+}
+BINS = {  # colour and hatch; neighbours differ in grey too
+    "known": ("#6b7a8f", ""),
+    "easy": ("#9fc5e0", ""),
+    "easy, one list only": ("#e3eef6", "////"),
+    "medium": ("#d9822b", ""),
+    "hard": ("#8b1a4a", ""),
+    "hard, one list only": ("#e8c9d6", "\\\\\\\\"),
+    "neither": ("0.85", ""),
 }
 SIDES = {"paper": "ImageNet, as printed", "ours": "our runs, in its place"}
-LABELS = ("AUROC", "sd of AUROC over draws", "average precision")
 MEASURES = ("auroc", "average_precision")
-UNITS = {"class": "classes", "sample": "images"}
+LABELS = ("AUROC", "sd of AUROC over draws", "average precision")
 NUMBERS = ["method", "measure", "classes", "mean", "low", "high", "sd", "expected_sd", "chance"]
+
+
+def bin_points(table: pd.DataFrame, *, value: str, bins: int) -> pd.DataFrame:
+    """How many classes of each bin lie where on a scale; the edges are common to all.
+
+    Args:
+        table: one row a class, columns bin and `value`.
+        value: the column to be counted, any unit.
+        bins: number of steps of the scale, >= 1.
+
+    Returns:
+        One row per bin and step: bin, left, right (in the unit of `value`) and classes (a count).
+        A value at an edge counts above it, the largest one in the last step.
+
+    Raises:
+        ValueError: a column is missing, or a value is not finite.
+    """
+    need(table, ["bin", value])
+    finite(table[value])
+    edges = np.histogram_bin_edges(table[value], bins)
+    parts = []
+    for name in present(table["bin"], BINS):
+        classes, _ = np.histogram(table.loc[table["bin"] == name, value], edges)
+        steps = {"bin": name, "left": edges[:-1], "right": edges[1:], "classes": classes}
+        parts.append(pd.DataFrame(steps))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _fills(column: pd.Series, sizes: pd.Series | None = None) -> dict[str, dict]:
+    """Settings of bars of each bin; its label says how many classes it has."""
+    fills = {}
+    for name in present(column, BINS):
+        color, hatch = BINS.get(name, ("0.7", "...."))
+        fills[name] = {"facecolor": color, "hatch": hatch, "edgecolor": "0.3", "linewidth": 0.4}
+        fills[name]["label"] = name if sizes is None else f"{name} ({sizes[name]})"
+    return fills
+
+
+@laid_out
+def bin_histograms(points: pd.DataFrame, *, scale: str) -> Figure:
+    """Classes over a scale of likeness or distance, the bins stacked on each other.
+
+    Args:
+        points: as from `bin_points`.
+        scale: what the value is, with its unit.
+    """
+    need(points, ["bin", "left", "right", "classes"])
+    figure, axes = panels(1, 1, width=7, height=3.2)
+    counts = points.pivot(index=["left", "right"], columns="bin", values="classes")
+    left, right = (counts.index.get_level_values(end) for end in ("left", "right"))
+    fills = _fills(points["bin"], counts.sum())
+    bars(axes[0, 0], counts, fills, at=left, size=right - left, upright=True, align="edge")
+    return finished(figure, x=scale, y="classes")
+
+
+@laid_out
+def shared_levels(counts: pd.DataFrame) -> Figure:
+    """What unknown classes have in common with their nearest known class: a panel a data set.
+
+    Args:
+        counts: columns dataset, level (what is shared, in words), bin and classes (a count);
+            panels, and levels from the top down, stand in the order of the rows.
+    """
+    need(counts, ["dataset", "level", "bin", "classes"])
+    figure, parts = facets(counts, "dataset", width=4.4, height=2.6)
+    for ax, part, _ in parts:
+        cells = {"index": "level", "columns": "bin", "values": "classes"}
+        wide = part.pivot_table(**cells, aggfunc="sum", fill_value=0, sort=False)
+        bars(ax, wide, _fills(part["bin"]))
+        ax.bar_label(ax.containers[-1], [f"{n:.0f}" for n in wide.sum(axis=1)], padding=3)
+        ax.set_xlim(0, 1.15 * wide.sum(axis=1).max())
+    return finished(figure, x="unknown classes", y="shared with a known class")
 
 
 @laid_out
@@ -46,23 +124,20 @@ def split_gains(table: pd.DataFrame) -> Figure:
             drawn; and over (what was resampled). Splits stand in the order of the rows.
     """
     need(table, ["method", "open_split", *SIDES, "low", "high", "over"])
-    splits, methods = list(dict.fromkeys(table["open_split"])), present(table["method"], [*SERIES])
+    splits, methods = present(table["open_split"]), present(table["method"], SERIES)
     figure, axes = panels(1, 2, width=4, height=3.3, sharey=True)
     for ax, (side, title) in zip(axes[0], SIDES.items(), strict=True):
-        for place, method in enumerate(methods):
+        for place, (method, look) in enumerate(looks(methods, SERIES).items()):
             rows = table[table["method"] == method].dropna(subset=side)
             aside = 0.14 * (place - (len(methods) - 1) / 2)
             at = [splits.index(name) + aside for name in rows["open_split"]]
-            spread = (rows[side] - rows["low"], rows["high"] - rows[side])
-            bars = np.maximum(spread, 0) if side == "ours" else None
-            ax.errorbar(at, rows[side], yerr=bars, linestyle="none", **_marks(SERIES, method))
+            ends = [rows[end] for end in ENDS] if side == "ours" else None
+            draw.points(ax, at, rows[side], look, y_ends=ends)
         ax.set(title=title, xlim=(-0.6, len(splits) - 0.4))
         ax.set_xticks(range(len(splits)), [name.capitalize() for name in splits])
-    axes[0, 0].set_ylabel("AUROC")
     units = [UNITS.get(unit, unit) for unit in table["over"].dropna().unique()]
-    note(figure, f"bar: 95 % bootstrap interval over test {' or '.join(units)}")
-    label_outside(figure, axes[0])
-    return figure
+    about = f"bar: 95 % bootstrap interval over test {' or '.join(units)}"
+    return finished(figure, y="AUROC", about=about)
 
 
 def class_points(table: pd.DataFrame, *, score: str) -> pd.DataFrame:
@@ -96,18 +171,13 @@ def class_likeness(points: pd.DataFrame) -> Figure:
         points: columns data (a panel's title), group, similarity (cosine) and auroc in [0, 1].
     """
     need(points, ["data", "group", "similarity", "auroc"])
-    names = list(dict.fromkeys(points["data"]))
-    figure, axes = panels(1, len(names), width=4.2, height=3.3, sharey=True)
-    for ax, name in zip(axes[0], names, strict=True):
-        part = points[points["data"] == name]
-        for group in present(part["group"], [*GROUPS]):
-            place = part.loc[part["group"] == group, ["similarity", "auroc"]].to_numpy().T
-            ax.plot(*place, linestyle="none", **_marks(GROUPS, group))
+    figure, parts = facets(points, "data", width=4.2, height=3.3, sharey=True)
+    for ax, part, _ in parts:
+        for group, look in looks(present(part["group"], GROUPS), GROUPS).items():
+            place = part.loc[part["group"] == group, ["similarity", "auroc"]]
+            draw.points(ax, *place.to_numpy().T, look)
         ax.axhline(0.5, color="0.4", linewidth=0.8, linestyle=(0, (1, 2)), label="random score")
-        ax.set(title=name, xlabel="cosine of traits, closest known class")
-    axes[0, 0].set_ylabel("AUROC of the class")
-    label_outside(figure, axes[0])
-    return figure
+    return finished(figure, x="cosine of traits, closest known class", y="AUROC of the class")
 
 
 def number_points(
@@ -144,13 +214,13 @@ def number_points(
         one = np.std([metrics.auroc(sides[0], sides[1][of == c]) for c in range(len(names))])
         for n in numbers:
             drawn = np.random.default_rng([seed, n]).integers(len(names), size=(draws, n))
-            copies = np.array([np.bincount(each, minlength=len(names))[of] for each in drawn])
+            copies = np.array([np.bincount(row, minlength=len(names))[of] for row in drawn])
             weights = np.ones((draws, len(known)), np.uint16), copies.astype(np.uint16)
-            found = metrics.bootstrap_summary(sides[0], right, sides[1], weights=weights)
+            values = metrics.bootstrap_summary(sides[0], right, sides[1], weights=weights)
             share = (copies.sum(axis=1) / (copies.sum(axis=1) + len(known))).mean()
             more = (one / np.sqrt(n), 0.5), (np.nan, share)
             for measure, (sd, chance) in zip(MEASURES, more, strict=True):
-                value = found[measure]
+                value = values[measure]
                 row = (value.mean(), *np.percentile(value, [2.5, 97.5]), value.std())
                 rows.append((method, measure, n, *row, sd, chance))
     return pd.DataFrame(rows, columns=NUMBERS)
@@ -165,29 +235,17 @@ def class_numbers(points: pd.DataFrame) -> Figure:
     """
     need(points, NUMBERS)
     figure, axes = panels(1, 3, width=3.2, height=3.2)
-    for method in present(points["method"], [*SERIES]):
-        rows = points[points["method"] == method].sort_values("classes")
-        auroc, precision = (rows[rows["measure"] == measure] for measure in MEASURES)
-        _draws(axes[0, 0], auroc, method)
-        _draws(axes[0, 2], precision, method)
-        marks = _marks(SERIES, method)
-        axes[0, 1].plot(auroc["classes"], auroc["sd"], linestyle="none", **marks)
-        axes[0, 1].plot(auroc["classes"], auroc["expected_sd"], "--", color=marks["color"])
+    auroc, precision = (points[points["measure"] == m].sort_values("classes") for m in MEASURES)
+    by = {"by": "method", "styles": SERIES}
+    for ax, part in ((axes[0, 0], auroc), (axes[0, 2], precision)):
+        lines(ax, part, "classes", "mean", marks=99, **by)
+        for _, one in part.groupby("method"):
+            ax.plot(one["classes"], one["chance"], color="0.4", linestyle=":", label="random score")
+    spread = auroc.drop(columns=[*ENDS])
+    lines(axes[0, 1], spread, "classes", "sd", marks=99, **by, linestyle="none")
+    lines(axes[0, 1], spread, "classes", "expected_sd", **by, linestyle="--", label="")
     axes[0, 1].set_yscale("log")
-    for ax, label in zip(axes[0], LABELS, strict=True):
-        ax.set(xscale="log", xlabel="unknown classes drawn", ylabel=label)
-    note(figure, "band: 95 % of the draws; dashed: sd of one class by the root of n")
-    label_outside(figure, axes[0])
-    return figure
-
-
-def _draws(ax: Axes, rows: pd.DataFrame, method: str) -> None:
-    marks = _marks(SERIES, method)
-    ax.plot(rows["classes"], rows["mean"], **marks)
-    ax.fill_between(rows["classes"], rows["low"], rows["high"], color=marks["color"], alpha=0.15)
-    ax.plot(rows["classes"], rows["chance"], color="0.4", linestyle=":", label="random score")
-
-
-def _marks(styles: dict, name: str) -> dict:
-    look = dict(zip(("color", "marker"), styles.get(name, ("0.4", "x")), strict=True))
-    return look | {"label": name or "unknown"}
+    for ax, name in zip(axes[0], LABELS, strict=True):
+        ax.set(xscale="log", ylabel=name)
+    about = "band: 95 % of the draws; dashed: sd of one class by the root of n"
+    return finished(figure, x="unknown classes drawn", about=about)

@@ -1,16 +1,21 @@
 """The house style: one look for every figure, on paper and in grey, without pyplot."""
 
+import base64
+import html
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from itertools import cycle
 
 import matplotlib.figure
 import matplotlib.style
 import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.patches import StepPatch
 
 RC = {
     "figure.constrained_layout.use": True,
@@ -30,26 +35,35 @@ RC = {
     "svg.fonttype": "path",  # letters as shapes: the same wherever it is opened
 }
 
-ROLES = ("known", "negative", "unknown")
-
-# Colour, line style and marker of one line each; neighbours differ in grey too.
+DASHED, DOTTED, DASH_DOT = (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (7, 1.5, 1.5, 1.5))
+# Colour, line style, marker and label; neighbours differ in grey too.
+Styles = Mapping[str, tuple]
 LOSSES = {
     "softmax": ("#1f77b4", "-", "o", "softmax (S)"),
-    "background": ("#ff7f0e", (0, (5, 1.5)), "s", "background (BG)"),
-    "entropic": ("#2ca02c", (0, (7, 1.5, 1.5, 1.5)), "^", "entropic (EOS)"),
-    "objectosphere": ("#9467bd", (0, (1.5, 1.2)), "D", "objectosphere (OBJ)"),
+    "background": ("#ff7f0e", DASHED, "s", "background (BG)"),
+    "entropic": ("#2ca02c", DASH_DOT, "^", "entropic (EOS)"),
+    "objectosphere": ("#9467bd", DOTTED, "D", "objectosphere (OBJ)"),
 }
 PROTOCOLS = {
     "p1": ("#222222", "-", "o", "P1"),
-    "p2": ("#c0504d", (0, (5, 1.5)), "s", "P2"),
-    "p3": ("#4f9bb5", (0, (7, 1.5, 1.5, 1.5)), "^", "P3"),
+    "p2": ("#c0504d", DASHED, "s", "P2"),
+    "p3": ("#4f9bb5", DASH_DOT, "^", "P3"),
 }
-ROLE_STYLES = {
+ROLES = {
     "known": ("#6b7a8f", "-", "o", "known"),
-    "negative": ("#d9822b", (0, (5, 1.5)), "s", "negative"),
+    "negative": ("#d9822b", DASHED, "s", "negative"),
     "unknown": ("#8b1a4a", "-", "^", "unknown"),
 }
+# What has no style of its own is drawn by its place: colours after Okabe and Ito.
+COLORS = (
+    *("#222222", "#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#7f7f7f"),
+    "#8b1a4a",
+)
+LINES = ("-", DASHED, DOTTED)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
+HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++", "oo", "--")
 
+UNITS = {"class": "classes", "sample": "images"}
 SCORES = {
     "target": "softmax score: $s_y$ (known), largest $s_k$ (others)",
     "target_log_odds": "log odds, in nats, of $s_y$ (known), of the largest $s_k$ (others)",
@@ -57,20 +71,26 @@ SCORES = {
     "max_softmax_log_odds": "log odds of the maximum softmax score, in nats",
     "max_logit": "maximum logit, in nats",
 }
+LENGTH = 300  # characters that a description aims at
+IMAGE = '<img alt="{}" src="data:image/png;base64,{}" style="max-width:100%;height:auto">'
 
 
 class Figure(matplotlib.figure.Figure):
-    """A matplotlib figure that saves in the house style and shows itself in a notebook.
+    """A figure that saves in the house style, and says in words what it shows.
 
     It belongs to no pyplot window, so nothing has to be closed. Saving the same figure
-    twice gives the same bytes.
+    twice gives the same bytes. JupyterLab 4.6 and nbconvert 7.17 show an image/png without
+    alternative text, whatever the output's metadata say; an image in text/html keeps its own. A
+    figure gives both, so that what exports to paper still finds the PNG.
     """
 
     def savefig(self, fname, **options) -> None:
-        """As in matplotlib, in the house style and without the clock or the version."""
+        """As in matplotlib, without clock and version; an svg begins with its description."""
         kind = options.get("format", str(fname).rpartition(".")[2])
-        nothing = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}.get(kind, {})
-        options["metadata"] = nothing | (options.get("metadata") or {})
+        texts = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}.get(kind, {})
+        if kind == "svg":
+            texts["Title"] = describe(self)
+        options["metadata"] = texts | (options.get("metadata") or {})
         with house():
             super().savefig(fname, **options)
 
@@ -79,6 +99,65 @@ class Figure(matplotlib.figure.Figure):
         buffer = io.BytesIO()
         self.savefig(buffer, format="png")
         return buffer.getvalue()
+
+    def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
+        """What Jupyter shows: data and metadata by kind."""
+        alt, png = describe(self), base64.b64encode(self._repr_png_()).decode()
+        data = {"text/html": IMAGE.format(html.escape(alt), png), "image/png": png}
+        return data, {"image/png": {"alt": alt}}
+
+
+def describe(figure: matplotlib.figure.Figure) -> str:
+    """Alternative text: panels, what is drawn, axis labels, legend, titles.
+
+    It comes from the figure alone. Every axis label and every legend entry is in it; titles
+    are left out from where the text would be longer than `LENGTH` characters.
+
+    Args:
+        figure: any figure of this room.
+
+    Returns:
+        One line without markup.
+    """
+    axes = [ax for ax in figure.axes if ax.get_visible()]
+    labels = []
+    for ax in axes:
+        x, y = plain(ax.get_xlabel()), plain(ax.get_ylabel())
+        labels.append(f"{y} over {x}" if x and y else x or y)
+    labels += [plain(figure.get_supxlabel()), plain(figure.get_supylabel())]
+    legends = [*figure.legends, *(ax.get_legend() for ax in axes if ax.get_legend())]
+    entries = _once(plain(text.get_text()) for legend in legends for text in legend.get_texts())
+    parts = [f"Figure, {len(axes)} panel{'s' * (len(axes) != 1)}: {_counts(axes)}", *_once(labels)]
+    parts += ["legend: " + ", ".join(entries)] if entries else []
+    for title in _once(plain(ax.get_title()) for ax in axes):
+        if len("; ".join([*parts, title])) >= LENGTH:
+            break
+        parts.append(title)
+    return "; ".join(parts) + "."
+
+
+def plain(text: str) -> str:
+    """A label without mathematical markup and line breaks."""
+    return " ".join(re.sub(r"[${}\\]", "", text).split())
+
+
+def _once(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(filter(None, texts)))
+
+
+def _counts(axes: list[Axes]) -> str:
+    """How many of which things are in the panels."""
+    lines = [line for ax in axes for line in ax.lines if len(line.get_xdata(orig=True)) > 1]
+    many = {
+        "line": sum(line.get_linestyle() != "None" for line in lines),
+        "bar": sum(len(box) for ax in axes for box in ax.containers),
+        "histogram": sum(isinstance(p, StepPatch) for ax in axes for p in ax.patches),
+        "heat map": sum(isinstance(c, QuadMesh) for ax in axes for c in ax.collections),
+        "image": sum(len(ax.images) for ax in axes),
+        "label": sum(bool(text.get_text()) for ax in axes for text in ax.texts),
+    }
+    words = [f"{n} {name}{'s' * (n > 1)}" for name, n in many.items() if n]
+    return ", ".join(words) or "nothing drawn"
 
 
 @contextmanager
@@ -102,12 +181,6 @@ def laid_out(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     return drawn
 
 
-def panels(rows: int, columns: int, *, width: float, height: float, **shared):
-    """A figure and its (rows, columns) array of axes; one panel measures width x height inches."""
-    figure = Figure(figsize=(max(4.2, width * columns), height * rows))  # room for a legend
-    return figure, figure.subplots(rows, columns, squeeze=False, **shared)
-
-
 def need(frame: pd.DataFrame, columns: Sequence[str]) -> None:
     """Raise ValueError unless `frame` has a row and these columns."""
     missing = [column for column in columns if column not in frame]
@@ -124,42 +197,27 @@ def finite(scores: pd.Series) -> None:
         raise ValueError(f"need finite scores in '{scores.name}'; {bad} of {len(scores)} are not")
 
 
-def present(column: pd.Series, order: Sequence[str]) -> list[str]:
-    """The values of `column`: first those in `order`, in that order, then the others, sorted."""
-    found = set(column)
-    return [v for v in order if v in found] + sorted(found - set(order))
+def present(column: pd.Series, order: Iterable[str] | None = None) -> list:
+    """The values of `column`: by `order`, then the others, sorted; without one as they come."""
+    values = dict.fromkeys(column)
+    if order is None:
+        return list(values)
+    return [v for v in order if v in values] + sorted(set(values) - set(order))
 
 
-def look(styles: dict, name: str) -> dict:
-    """Line settings of a loss, a protocol or a role; a name without a style is drawn in grey."""
-    color, line, _, label = styles.get(name, ("0.5", (0, (1, 1)), "x", name))
-    return {"color": color, "linestyle": line, "label": label}
+def looks(names: Iterable[str], styles: Styles | None = None) -> dict[str, dict]:
+    """Line settings of each name: from `styles`, grey if not there; without styles by its place."""
+    keys = ("color", "linestyle", "marker", "label")
+    if styles is None:
+        places = zip(names, cycle(COLORS), cycle(LINES), cycle(MARKERS), strict=False)
+        names = styles = {name: (*place, name) for name, *place in places}
+    other = ("0.5", (0, (1, 1)), "x")
+    return {n: dict(zip(keys, styles.get(n, (*other, n)), strict=True)) for n in names}
 
 
-def label_outside(figure: Figure, axes: Iterable[Axes]) -> None:
-    """One legend above the panels, with each label that any of the axes has."""
-    handles: dict[str, Artist] = {}
-    for ax in axes:
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    columns = int(figure.get_figwidth() / 1.8)
-    figure.legend(
-        handles.values(), handles, loc="outside upper center", ncols=columns, handlelength=3.2
-    )
-
-
-def band(axes: Axes, frame: pd.DataFrame, x: str, y: str, **line) -> None:
-    """Mean of `y` over the seeds as a line; a band from the smallest to the largest seed."""
-    seeds = frame.groupby(x)[y].agg(["mean", "min", "max"])
-    at = seeds.index.to_numpy()
-    axes.plot(at, seeds["mean"], linewidth=1.6, **line)
-    if (seeds["max"] > seeds["min"]).any():
-        axes.fill_between(at, seeds["min"], seeds["max"], color=line["color"], alpha=0.18, lw=0)
-
-
-def note(figure: Figure, text: str) -> None:
-    """Say under the panels what lines and bands are."""
-    figure.supxlabel(text, fontsize=8, color="0.4")
+def label(name: str) -> str:
+    """What a loss or a protocol is called in a figure; any other name as it is."""
+    return (LOSSES | PROTOCOLS).get(name, (name,))[-1]
 
 
 def count(numbers: pd.Series) -> str:

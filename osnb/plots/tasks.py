@@ -1,24 +1,26 @@
-"""Tables 5 and 6 and Figures 6 and 7 of Kim et al. 2021: one task at a time.
+"""Tables 5 and 6 and Figures 6 and 7 of Kim et al. 2021, one task at a time; all papers' tasks.
 
-Keys and values are an `osnb.claims.Evidence`'s: n rows, and (n, 1 + R) numbers and resamples.
+Keys and values are an `Evidence`'s: n rows, and (n, 1 + R) numbers and resamples.
 """
 
 from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from osnb import metrics
-from osnb.plots.described import Figure, panels
-from osnb.plots.style import finite, label_outside, laid_out, need
+from osnb.plots.draw import absent, facets, finished, heat, lines, panels
+from osnb.plots.style import DASH_DOT, DASHED, DOTTED, Figure, finite, laid_out, need, present
 
 KEYS = ["run", "benchmark", "method", "task", "dataset", "seed"]
-KINDS = {  # colour, line and marker; Okabe and Ito's colours
-    "right": ("#0072b2", "-", "o"),
-    "wrong": ("#d55e00", (0, (5, 1.5)), "X"),
-    "near": ("#009e73", (0, (7, 1.5, 1.5, 1.5)), "s"),
-    "far": ("#222222", (0, (1.5, 1.2)), "^"),
-    "noise": ("#cc79a7", (0, (3, 1, 1, 1, 1, 1)), "D"),
+KINDS = {  # Okabe and Ito's colours
+    "right": ("#0072b2", "-", "o", "right"),
+    "wrong": ("#d55e00", DASHED, "X", "wrong"),
+    "near": ("#009e73", DASH_DOT, "s", "near"),
+    "far": ("#222222", DOTTED, "^", "far"),
+    "noise": ("#cc79a7", (0, (3, 1, 1, 1, 1, 1)), "D", "noise"),
 }
 DENSITY = ("benchmark", "method", "kind", "left", "right", "density", "samples", "mean")
 SOFTMAX = ["method", "kind", "class", "known", "softmax", "runs"]
@@ -41,20 +43,20 @@ def task_points(keys: pd.DataFrame, values: Mapping[str, np.ndarray]) -> pd.Data
         ValueError: a column is missing, or a measure has not one row per key.
     """
     need(keys, KEYS)
-    if odd := [name for name, each in values.items() if len(each) != len(keys)]:
+    if odd := [name for name, rows in values.items() if len(rows) != len(keys)]:
         raise ValueError(f"need {len(keys)} rows of each measure; not so in {odd}")
     group, rows = KEYS[1:5], []
     for key, part in keys.reset_index(drop=True).groupby(group, sort=False):
         at = part.index.to_numpy()
         runs = {"seeds": len(at), "run": ", ".join(part["run"])}
-        for name, each in values.items():
-            mean = each[at].mean(axis=0)
+        for name, column in values.items():
+            mean = column[at].mean(axis=0)
             if np.isnan(mean[0]):
                 continue
             ends = metrics.interval(mean) if len(mean) > 1 else (mean[0], np.nan, np.nan)
             row = dict(zip(group, key, strict=True)) | {"metric": name}
             row |= dict(zip(("value", "low", "high"), ends, strict=True))
-            row["sd_seeds"] = each[at, 0].std(ddof=1) if len(at) > 1 else np.nan
+            row["sd_seeds"] = column[at, 0].std(ddof=1) if len(at) > 1 else np.nan
             rows.append(row | runs)
     ends = ["value", "low", "high", "sd_seeds", "seeds", "run"]
     return pd.DataFrame(rows, columns=[*group, "metric", *ends])
@@ -101,34 +103,22 @@ def softmax_densities(points: pd.DataFrame) -> Figure:
     Raises:
         ValueError: a column is missing, or a kind has no look.
     """
-    if none := _none(points, [*DENSITY]):
+    if none := absent(points, DENSITY):
         return none
     if odd := sorted(set(points["kind"]) - set(KINDS)):
         raise ValueError(f"a kind is one of {', '.join(KINDS)}; got {odd}")
-    benchmarks, methods = (list(dict.fromkeys(points[n])) for n in ("benchmark", "method"))
-    shape = {"width": 4.6, "height": 3.1, "sharex": True, "sharey": True}
-    figure, axes = panels(len(benchmarks), len(methods), **shape)
-    for (row, column), ax in np.ndenumerate(axes):
-        is_here = (points["benchmark"] == benchmarks[row]) & (points["method"] == methods[column])
-        part = points[is_here]
+    points = points.assign(middle=(points["left"] + points["right"]) / 2)
+    size = {"width": 4.6, "height": 3.1, "sharex": True, "sharey": True}
+    figure, parts = facets(points, "benchmark", "method", **size)
+    for ax, part, _ in parts:
+        kinds = {"by": "kind", "styles": KINDS, "marks": len(part)}
+        lines(ax, part.drop(columns=["left", "right"]), "middle", "density", **kinds)
         sizes = part.groupby("kind")["samples"].first()
-        for name in (each for each in KINDS if each in sizes):
-            color, line, marker = KINDS[name]
-            bars = part[part["kind"] == name]
-            middle = (bars["left"] + bars["right"]) / 2
-            look = {"color": color, "linestyle": line, "marker": marker, "markersize": 4}
-            ax.plot(middle, bars["density"], label=name, linewidth=1.3, **look)
         counts = ", ".join(f"{name} {sizes[name]}" for name in KINDS if name in sizes)
-        ax.set_title(f"{methods[column]}, {benchmarks[row]}\n{counts or 'not run'}")
+        ax.set_title(f"{ax.get_title()}\n{counts or 'not run'}")
         ax.set_yscale("symlog", linthresh=1)
-        ax.set_xlim(0, 1)
-    axes[0, 0].set_ylim(0, 1.3 * points["density"].max())  # the panels share it
-    for ax in axes[-1]:
-        ax.set_xlabel("largest softmax")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("density")
-    label_outside(figure, axes.flat)
-    return figure
+        ax.set(xlim=(0, 1), ylim=(0, 1.3 * points["density"].max()))
+    return finished(figure, x="largest softmax", y="density")
 
 
 def mean_softmax_points(
@@ -186,32 +176,72 @@ def mean_softmax(points: pd.DataFrame) -> Figure:
     Raises:
         ValueError: a column is missing.
     """
-    import seaborn as sns  # here, because it brings pyplot, which other figures do without
-
-    if none := _none(points, SOFTMAX):
+    if none := absent(points, SOFTMAX):
         return none
     points = points.assign(row=points["kind"] + ": " + points["class"])
-    methods, rows, columns = (list(dict.fromkeys(points[n])) for n in ("method", "row", "known"))
+    rows, columns = present(points["row"]), present(points["known"])
     starts = np.flatnonzero(~points.drop_duplicates("row")["kind"].duplicated())[1:]
-    width, height = 1.2 + 0.3 * len(columns), 1.7 + 0.19 * len(rows)
-    figure, axes = panels(1, len(methods), width=width, height=height, sharey=True)
-    for ax, name in zip(axes[0], methods, strict=True):
-        grid = points[points["method"] == name].pivot(index="row", columns="known")["softmax"]
-        heat = {"vmin": 0, "vmax": 1, "cmap": "cividis", "cbar": False}
-        grid = grid.reindex(index=rows, columns=columns)
-        sns.heatmap(grid, ax=ax, xticklabels=True, yticklabels=True, **heat)
+    size = {"width": 1.2 + 0.3 * len(columns), "height": 1.7 + 0.19 * len(rows)}
+    figure, parts = facets(points, "method", **size, sharey=True, widest=np.inf)
+    for ax, part, _ in parts:
+        grid = part.pivot(index="row", columns="known", values="softmax")
+        heat(ax, grid.reindex(index=rows, columns=columns), low=0, high=1)
         ax.hlines(starts, 0, len(columns), color="white", linewidth=2.5)
         ax.tick_params(axis="x", rotation=90)
-        ax.set(title=name, xlabel="known class", ylabel="")
-    figure.colorbar(axes[0, -1].collections[0], ax=axes, pad=0.01, label="mean softmax")
+    axes = list(figure.axes)
+    finished(figure, x="known class")
+    figure.colorbar(axes[-1].collections[0], ax=axes, pad=0.01, label="mean softmax")
     return figure
 
 
-def _none(frame: pd.DataFrame, columns: list[str]) -> Figure | None:
-    """What stands in the place of a figure whose runs were not made; its columns are needed."""
-    if len(frame) or set(columns) - set(frame):
-        return need(frame, columns)
-    figure, axes = panels(1, 1, width=5, height=1)
-    axes[0, 0].set_axis_off()
-    axes[0, 0].text(0.5, 0.5, "no finished run", ha="center", va="center")
-    return figure
+@laid_out
+def method_tasks(table: pd.DataFrame, *, measure: str, lower_is_better: bool = False) -> Figure:
+    """One cell per method and task: the number, its colour, and a frame around a task's best.
+
+    Bright is better within a figure, whose scale goes from its worst number to its best. Cells
+    without a number are hatched. Methods and tasks stand in the order of the rows.
+
+    Args:
+        table: one row per cell, columns method, benchmark, task (a column of the figure is a task
+            of a benchmark) and value in [0, 1], NaN where nothing was run.
+        measure: what the numbers are, said below.
+        lower_is_better: true of FPR and AURC.
+
+    Raises:
+        ValueError: a column is missing, there is no row, or a cell comes twice.
+    """
+    key = ["method", "benchmark", "task"]
+    need(table, [*key, "value"])
+    if (twice := table.duplicated(key)).any():
+        first = table.loc[twice, key].iloc[0]
+        raise ValueError(f"each cell has one row; {', '.join(first)} has several")
+    tasks = list(table.groupby(key[1:], sort=False).groups)
+    cells = table.pivot(index="method", columns=key[1:], values="value").astype(float)
+    cells = cells.reindex(index=present(table["method"]), columns=pd.MultiIndex.from_tuples(tasks))
+    good = -cells if lower_is_better else cells
+    size = {"width": 2.0 + 0.78 * len(tasks), "height": 1.4 + 0.25 * len(cells)}
+    figure, axes = panels(1, 1, **size)
+    ax, scale = axes[0, 0], {"low": good.min(axis=None), "high": good.max(axis=None)}
+    heat(ax, good.to_numpy(), **scale, annot=cells.to_numpy(), fmt=".3f", linewidths=1)
+    _inked(ax, good)
+    ax.set_yticks(np.arange(len(cells)) + 0.5, cells.index, rotation=0)
+    ax.set_xticks(np.arange(len(tasks)) + 0.5, [task for _, task in tasks])
+    names = [name for name, _ in tasks]
+    for name in dict.fromkeys(names):  # above its columns, a gap of white before the first
+        start = names.index(name)
+        ax.text(start + names.count(name) / 2, -0.25, name, ha="center", va="bottom", fontsize=9)
+        ax.axvline(start, color="white", linewidth=6 * bool(start))
+    order = "lower" if lower_is_better else "higher"
+    about = f"{measure}, {order} is better; framed: best of the task; hatched: not run"
+    return finished(figure, about=about)
+
+
+def _inked(ax: Axes, good: pd.DataFrame) -> None:
+    """Letters that the field lets read, and a frame around the best of each column."""
+    for text in ax.texts:
+        column, row = map(int, text.get_position())
+        is_dark = good.iloc[row, column] <= 0.45 * good.min(axis=None) + 0.55 * good.max(axis=None)
+        text.set_color("white" if is_dark else "black")
+    for row, column in np.argwhere((good == good.max()).to_numpy()):
+        frame = {"fill": False, "edgecolor": "#d55e00", "linewidth": 1.8, "zorder": 4}
+        ax.add_patch(Rectangle((column + 0.05, row + 0.06), 0.9, 0.88, **frame))

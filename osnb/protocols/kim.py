@@ -6,16 +6,16 @@ External classes, role negative, may be used in training. What the paper draws a
 not publish is drawn here by hashes: those classes are a proposal, `DRAWN` names them.
 """
 
+import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from hashlib import sha256
 
 import pandas as pd
 
-from osnb import hierarchy
-from osnb.labels import NEGATIVE
-from osnb.protocols.spelling import VARIATIONS, keywords, words_around
+from osnb.base.tables import published
+from osnb.protocols import hierarchy
 from osnb.protocols.vaze import rows_of
-from osnb.tables import published
 
 PAPER = "kim2021"
 DRAWN = ("cifar40", "near200")  # keys of `drawn` in the place of the authors' random numbers
@@ -35,6 +35,9 @@ CIFAR10 = "airplane automobile bird cat deer dog frog horse ship truck"
 ANIMAL, ARTEFACT = "n00015388", "n00021939"
 MINI = (5, 10, 20, 10)  # known animals, and as many artefacts; near, external and far classes
 TINY = 60  # known classes of `tiny_kim`
+VARIATIONS = ("plural", "spacing", "abbreviation_or_possessive")  # kinds of Table 4
+APART = {"barndoor": "barn door", "fishpond": "fish pond", "shopfront": "shop front"}
+BREAKS = re.compile("[_ /-]")  # between the words of a name or a lemma
 
 
 def drawn(items: Iterable[str], key: str) -> list[str]:
@@ -115,15 +118,12 @@ def far_classes(source: str, *, variations: Iterable[str] = VARIATIONS) -> pd.Da
     table = published(PAPER, "classes_far")
     names = table.loc[table["source"] == source, "class"].tolist()
     around = words_around()
-    found = [min(keywords(n, variations=variations) & around, default="") for n in names]
-    return pd.DataFrame({"wnid": _ids(source, names), "name": names, "keyword": found})
-
-
-def _ids(source: str, names: Sequence[str]) -> list[str]:
-    """Food-101 and Places-365 name folders without blanks and strokes, Caltech-256 counts them."""
+    hits = [min(keywords(n, variations=variations) & around, default="") for n in names]
+    # Food-101 and Places-365 name folders without blanks and strokes, Caltech-256 counts them
+    ids = [name.replace(" ", "_").replace("/", "-") for name in names]
     if source == "Caltech-256":
-        return [f"{number:03}.{name}" for number, name in enumerate(names, 1)]
-    return [name.replace(" ", "_").replace("/", "-") for name in names]
+        ids = [f"{number:03}.{name}" for number, name in enumerate(names, 1)]
+    return pd.DataFrame({"wnid": ids, "name": names, "keyword": hits})
 
 
 def imagenet200(*, available: Iterable[str] | None = None) -> pd.DataFrame:
@@ -143,16 +143,11 @@ def imagenet200(*, available: Iterable[str] | None = None) -> pd.DataFrame:
     """
     known, among = hierarchy.TINY_IMAGENET, hierarchy.ILSVRC
     near = drawn(near_candidates(known, among), DRAWN[1])[:200]
-    parts = [
-        *_wordnet("ImageNet", known, external(known, among), sorted(near)),
-        *(_part(source, "far", *_kept(source)) for source in FAR),
-    ]
+    parts = _wordnet("ImageNet", known, external(known, among), sorted(near))
+    for source in FAR:
+        kept = far_classes(source).query("keyword == ''")
+        parts.append(_part(source, "far", kept["wnid"], kept["name"]))
     return _table("Kim ImageNet-200", parts, available)
-
-
-def _kept(source: str) -> tuple[pd.Series, pd.Series]:
-    table = far_classes(source).query("keyword == ''")
-    return table["wnid"], table["name"]
 
 
 def divided() -> pd.DataFrame:
@@ -245,6 +240,55 @@ def _part(source: str, group: str, ids: Iterable[str], names=None) -> pd.DataFra
 
 def _table(protocol: str, parts: Sequence[pd.DataFrame], available) -> pd.DataFrame:
     rows = pd.concat(parts, ignore_index=True)
-    table = rows_of(protocol, rows.assign(order=range(len(rows))), available)
-    table["label"] = table["label"].mask(table["role"] == "negative", NEGATIVE)
-    return table
+    return rows_of(protocol, rows.assign(order=range(len(rows))), available)
+
+
+# Whether a class of another data set is in the hierarchy, by the words of its name. With the
+# reference's rule the printed numbers of Food-101's and Caltech-256's classes come out exactly.
+
+
+@cache
+def words_around(classes: tuple[str, ...] = hierarchy.ILSVRC) -> frozenset[str]:
+    """Lemmas, and their words, of the classes, their ancestors and their siblings, lower case."""
+    nodes = {n for w in classes for n in (w, *hierarchy.ancestors(w), *hierarchy.siblings(w))}
+    lemmas = {lemma.lower() for node in nodes for lemma in hierarchy.lemmas(node)}
+    return frozenset(lemmas.union(*map(BREAKS.split, lemmas)))
+
+
+def keywords(name: str, *, variations: Iterable[str] = VARIATIONS) -> set[str]:
+    """Under which words a class of another data set is looked for in the hierarchy (Table 4).
+
+    Each word of the name, each run of words joined with "_", and by variation: "plural" adds the
+    singular of the last word, "spacing" runs joined with nothing and three names taken apart,
+    "abbreviation_or_possessive" chimpanzee for chimp.
+
+    Args:
+        name: of a class, such as "cup cakes" or "forest/broadleaf".
+        variations: some of VARIATIONS.
+
+    Raises:
+        ValueError: another variation.
+    """
+    kinds = set(variations)
+    if other := kinds.difference(VARIATIONS):
+        raise ValueError(f"need some of {', '.join(VARIATIONS)}; got {', '.join(sorted(other))}")
+    names = [name.lower(), *([APART[name]] if "spacing" in kinds and name in APART else [])]
+    words = {word for spelling in names for word in _runs(BREAKS.split(spelling), kinds)}
+    return words | ({"chimpanzee"} if VARIATIONS[2] in kinds and "chimp" in words else set())
+
+
+def _runs(words: list[str], kinds: set[str]) -> set[str]:
+    joints = ("_", "") if "spacing" in kinds else ("_",)
+    runs = set()
+    for stop in range(1, len(words) + 1):
+        last = {words[stop - 1], *(_singular(words[stop - 1]) if "plural" in kinds else ())}
+        for start in range(stop):
+            runs |= {j.join([*words[start : stop - 1], w]) for j in joints for w in last}
+    return runs
+
+
+def _singular(word: str) -> list[str]:
+    ends = (("s", ""), ("es", ""), ("ies", "y"))
+    if word.endswith("ss"):
+        return []
+    return [word.removesuffix(end) + new for end, new in ends if word.endswith(end)]

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from osnb import hierarchy
-from osnb.catalogue import Catalogue
+from osnb.base.catalogue import Catalogue
+from osnb.protocols import hierarchy
 
 
 def similarity(attributes: pd.DataFrame) -> np.ndarray:
@@ -74,20 +74,15 @@ def search(
         chosen = np.sort(rng.permutation(len(similar))[:known])
         table = by_attributes(similar, chosen, sizes=sizes)
         parts = (table.loc[table["bin"] == name, "value"] for name in ("easy", "hard"))
-        found = SEPARATION[by](*parts)
-        best = (found, table) if found > best[0] else best
+        apart = SEPARATION[by](*parts)
+        best = (apart, table) if apart > best[0] else best
     return best[1]
 
 
-def _mean(easy: pd.Series, hard: pd.Series) -> float:
-    return hard.mean() - easy.mean()
-
-
-def _gap(easy: pd.Series, hard: pd.Series) -> float:
-    return hard.min() - easy.max()
-
-
-SEPARATION = Catalogue(gap=_gap, mean=_mean)
+SEPARATION = Catalogue(
+    gap=lambda easy, hard: hard.min() - easy.max(),
+    mean=lambda easy, hard: hard.mean() - easy.mean(),
+)
 
 
 def by_name(names: Sequence[str], *, unknown: int) -> pd.DataFrame:
@@ -147,11 +142,10 @@ def by_levels(levels: pd.DataFrame, known: Collection[int]) -> pd.DataFrame:
         One row a class: `bin`, and `paired`, the positions of the known classes nearest to it.
     """
     rows = []
-    for i, family, manufacturer in zip(
-        range(len(levels)), levels["family"], levels["manufacturer"], strict=True
-    ):
-        near = [k for k in sorted(known) if levels["family"].iloc[k] == family]
-        far = [k for k in sorted(known) if levels["manufacturer"].iloc[k] == manufacturer]
+    families, makers = levels["family"].tolist(), levels["manufacturer"].tolist()
+    for i in range(len(levels)):
+        near = [k for k in sorted(known) if families[k] == families[i]]
+        far = [k for k in sorted(known) if makers[k] == makers[i]]
         name = "hard" if near else "medium" if far else "easy"
         rows.append(("known", []) if i in known else (name, near or far))
     return pd.DataFrame(rows, columns=["bin", "paired"])
@@ -184,10 +178,10 @@ def total_distances(
 
 def _path(wnid: str, among: frozenset[str]) -> list[str]:
     """From a synset to its root, both included."""
-    found = [wnid]
-    while above := hierarchy.parents(found[-1]):
-        found.append(above[-1])
-    return [each for each in found if each in among]
+    nodes = [wnid]
+    while above := hierarchy.parents(nodes[-1]):
+        nodes.append(above[-1])
+    return [node for node in nodes if node in among]
 
 
 def by_distance(
@@ -234,6 +228,6 @@ def by_distance(
 def relations(wnids: Iterable[str], known: Collection[str]) -> list[str]:
     """For each synset "ancestor" or "descendant" of a known class, by all hypernyms, or ""."""
     known = set(known)
-    above = {wnid for each in known for wnid in hierarchy.ancestors(each)}
+    above = {wnid for member in known for wnid in hierarchy.ancestors(member)}
     below = lambda wnid: bool(known & set(hierarchy.ancestors(wnid)))  # noqa: E731
     return ["ancestor" if w in above else "descendant" if below(w) else "" for w in wnids]

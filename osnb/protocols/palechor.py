@@ -1,16 +1,20 @@
-"""Who is known, negative and unknown: P1, P2 and P3 of Palechor et al. 2023.
+"""P1, P2 and P3 of Palechor et al. 2023, and what the rows of every protocol can be asked for.
 
-Each protocol is a rule over the hierarchy: take the ILSVRC classes below some superclasses by
-the tree rule, and divide them.
+Each of the three is a rule over the hierarchy: take the ILSVRC classes below some superclasses by
+the tree rule, and divide them. `images` divides files as the authors did.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from osnb import hierarchy
-from osnb.labels import NEGATIVE, ROLES, UNKNOWN
-from osnb.protocols.shared import CLASS_LIST
+from osnb.base.labels import NEGATIVE, ROLES, UNKNOWN
+from osnb.protocols import hierarchy
+
+CLASS_LIST = ["wnid", "name", "role", "superclass_wnid", "superclass_name"]
+SPLITS = ["train", "val", "test"]
+LEAST = 5  # training images a class needs, so that a fifth of them is one
+OUT = "out"  # a role of superclasses that `moved` takes away
 
 # Superclasses in the printed order of the paper's Tables 3, 4 and 5.
 P1_KNOWN = ("n02084071",)  # dog
@@ -103,7 +107,7 @@ def _all(role: str, superclasses: Iterable[str]) -> list[Member]:
 def _classes(protocol: str, members: list[Member], available: Iterable[str] | None) -> pd.DataFrame:
     chosen = {wnid for _, _, wnid in members} if available is None else set(available)
     kept = sorted((m for m in members if m[2] in chosen), key=lambda member: ROLES.index(member[0]))
-    by_role = [sorted(wnid for role, _, wnid in kept if role == each) for each in ROLES]
+    by_role = [sorted(wnid for role, _, wnid in kept if role == wanted) for wanted in ROLES]
     sizes = [len(wnids) for wnids in by_role]
     if sizes[0] < 2 or not all(sizes):
         raise ValueError(
@@ -111,15 +115,11 @@ def _classes(protocol: str, members: list[Member], available: Iterable[str] | No
             f"{len(chosen)} available classes give {sizes[0]} known, {sizes[1]} negative and "
             f"{sizes[2]} unknown"
         )
-    rows = [
-        (wnid, hierarchy.name(wnid), role, above, hierarchy.name(above))
-        for role, above, wnid in kept
-    ]
+    name, number = hierarchy.name, {wnid: i for i, wnid in enumerate(by_role[0])}
+    rows = [(wnid, name(wnid), role, above, name(above)) for role, above, wnid in kept]
     classes = pd.DataFrame(rows, columns=CLASS_LIST)
     label = {"negative": NEGATIVE, "unknown": UNKNOWN}
-    classes["label"] = [
-        by_role[0].index(w) if role == "known" else label[role] for role, _, w in kept
-    ]
+    classes["label"] = [label[role] if role in label else number[w] for role, _, w in kept]
     restricted = "" if len(kept) == len(members) else f"{len(kept)} of the {len(members)} classes"
     classes.attrs = {"protocol": protocol, "restricted": restricted}
     return classes
@@ -138,3 +138,206 @@ def ilsvrc_files(classes: pd.DataFrame) -> pd.DataFrame:
         for number in range(size)
     ]
     return pd.DataFrame(rows, columns=["sample", "wnid", "split"])
+
+
+def moved(
+    classes: pd.DataFrame, roles: Mapping[str, str], *, available: Iterable[str] | None = None
+) -> pd.DataFrame:
+    """P1, P2 or P3 after superclasses were moved between roles.
+
+    A moved superclass gives its role to the ILSVRC classes below it by the tree rule, but for
+    those that have a superclass of their own further down: the nearest one decides, moved or
+    not. So moving *dog* in P2 leaves the hunting dogs where they are.
+
+    Args:
+        classes: what `p1`, `p2` or `p3` gave.
+        roles: by the wnid of a superclass, which may be any synset: known, negative, unknown or
+            out.
+        available: wnids of the classes that a data set has; None: all of ILSVRC.
+
+    Returns:
+        As from `p1`, labels counted anew; with no moves equal to `classes`.
+
+    Raises:
+        ValueError: a role is none of the four, or fewer than two known classes, no negative or
+            no unknown one are left.
+        KeyError: no such synset.
+    """
+    if wrong := {role for role in roles.values() if role not in {*ROLES, OUT}}:
+        raise ValueError(f"a role is {', '.join(ROLES)} or {OUT}; got {', '.join(sorted(wrong))}")
+    if not roles:
+        return classes.copy()
+    printed = classes[["role", "superclass_wnid", "wnid"]].itertuples(index=False, name=None)
+    members = {wnid: (role, above, wnid) for role, above, wnid in printed}
+    for above in sorted(roles, key=lambda wnid: (_depth(wnid), wnid)):
+        for wnid in hierarchy.leaves(above):
+            if wnid not in members or _depth(members[wnid][1]) <= _depth(above):
+                members[wnid] = (roles[above], above, wnid)
+    kept = [member for member in members.values() if member[0] != OUT]
+    name = classes.attrs["protocol"].removesuffix(", moved") + ", moved"
+    return _classes(name, kept, available)
+
+
+def _depth(wnid: str) -> int:
+    return len(hierarchy.path(wnid))
+
+
+# What every protocol's rows can be asked for.
+
+
+def describe(table: pd.DataFrame) -> str:
+    """For captions: "P1", or "P1, restricted to 58 of the 349 classes".
+
+    Args:
+        table: what a protocol, `images`, `counts`, `superclasses` or `class_list` gave.
+    """
+    restricted = table.attrs["restricted"]
+    return table.attrs["protocol"] + (f", restricted to {restricted}" if restricted else "")
+
+
+def class_list(classes: pd.DataFrame) -> pd.DataFrame:
+    """The printed class list: `CLASS_LIST`, and group and bin where a protocol has them."""
+    more = [name for name in ("group", "bin") if name in classes and classes[name].ne("").any()]
+    return classes[[*CLASS_LIST, *more]]
+
+
+def superclasses(classes: pd.DataFrame) -> pd.DataFrame:
+    """Columns superclass_wnid, superclass_name, role, classes (their number), in printed order."""
+    columns = ["superclass_wnid", "superclass_name", "role"]
+    table = classes.groupby(columns, sort=False).size().reset_index(name="classes")
+    table.attrs = dict(classes.attrs)
+    return table
+
+
+def images(classes: pd.DataFrame, files: pd.DataFrame, *, seed: int = 42) -> pd.DataFrame:
+    """A data set's images in a protocol, divided by the authors' rule.
+
+    The training files of known and negative classes together are split 80 to 20 into train and
+    val, stratified by class. Unknown classes are only tested. On ILSVRC this gives the
+    authors' lists row by row.
+
+    Args:
+        classes: what a protocol gave.
+        files: one row a file: sample (its name with extension, which orders the files of a
+            class), wnid, split (train or test). Files of other classes are left out.
+        seed: 42 is the released program's; lists in its history were drawn with 4242.
+
+    Returns:
+        sample, wnid, role, label, split (train, val, test), indexed as `files`: train and val
+        in shuffled order, then test by role, wnid and sample. Without training files, or
+        without test files, only the rest.
+
+    Raises:
+        ValueError: a split is neither train nor test, or a class has too few images.
+    """
+    from sklearn.model_selection import train_test_split
+
+    splits = set(files["split"])
+    if other := splits - {"train", "test"}:
+        raise ValueError(f"need the splits train and test; got {', '.join(sorted(other))}")
+    by_wnid = classes.set_index("wnid")[["role", "label"]]
+    rows = files[["sample", "wnid", "split"]].join(by_wnid, on="wnid", how="inner")
+    rows = rows.sort_values(["role", "wnid", "sample"])  # the roles' names sort as in ROLES
+    parts = [rows[rows["split"] == "test"]]
+    if "test" in splits:
+        _require(1, "test", classes, parts[0])
+    if "train" in splits:
+        train = rows[(rows["split"] == "train") & (rows["role"] != "unknown")]
+        _require(LEAST, "train", classes[classes["role"] != "unknown"], train)
+        by_class = {"stratify": train["wnid"], "random_state": seed}
+        halves = train_test_split(train, train_size=0.8, **by_class)
+        parts = [half.assign(split=SPLITS[i]) for i, half in enumerate(halves)] + parts
+    table = pd.concat(parts)[["sample", "wnid", "role", "label", "split"]]
+    table.attrs = dict(classes.attrs)
+    return table
+
+
+def _require(least: int, split: str, classes: pd.DataFrame, rows: pd.DataFrame) -> None:
+    sizes = rows["wnid"].value_counts().reindex(classes["wnid"], fill_value=0)
+    few = sizes[sizes < least]
+    if len(few):
+        first = f"{few.index[0]} ({hierarchy.name(few.index[0])})"
+        raise ValueError(
+            f"{describe(classes)} needs {least} {split} images or more of each of {len(sizes)} "
+            f"classes; {first} has {few.iloc[0]}, and {len(few) - 1} other classes have too few: "
+            "restrict the protocol with available="
+        )
+
+
+def file_lists(classes: pd.DataFrame, files: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The authors' file lists train, val and test: columns path and label, written without header.
+
+    Args:
+        classes: what a protocol gave.
+        files: as for `images`; `sample` is the path.
+    """
+    rows = images(classes, files).rename(columns={"sample": "path"})
+    return {split: rows.loc[rows["split"] == split, ["path", "label"]] for split in SPLITS}
+
+
+def counts(rows: pd.DataFrame) -> pd.DataFrame:
+    """Table 1 of the paper for any data set: role, classes, then images in train, val, test.
+
+    Args:
+        rows: what `images` gave.
+    """
+    table = pd.crosstab(rows["role"], rows["split"]).reindex(ROLES, fill_value=0)
+    table = table.reindex(columns=SPLITS, fill_value=0).rename_axis(columns=None)
+    table.insert(0, "classes", rows.groupby("role")["wnid"].nunique().reindex(ROLES, fill_value=0))
+    table = table.reset_index()
+    table.attrs = dict(rows.attrs)
+    return table
+
+
+def class_counts(classes: pd.DataFrame, sizes: pd.DataFrame) -> pd.DataFrame:
+    """How many classes and images each role has, without dividing the training files.
+
+    Of unknown classes only test images count. "train and val" is what `counts` of `images` gives
+    for the two together, test the same.
+
+    Args:
+        classes: what a protocol or `moved` gave.
+        sizes: number of files, a row for each wnid, columns train and test.
+
+    Returns:
+        Role, classes, train and val, test; a row for each of the three roles.
+
+    Raises:
+        KeyError: a class has no row in `sizes`.
+    """
+    rows = sizes.loc[classes["wnid"], ["train", "test"]].reset_index(drop=True)
+    rows.loc[classes["role"].to_numpy() == "unknown", "train"] = 0
+    groups = rows.groupby(classes["role"].to_numpy())
+    table = groups.sum().reindex(ROLES, fill_value=0).astype(int)
+    table.insert(0, "classes", groups.size().reindex(ROLES, fill_value=0))
+    table = table.rename(columns={"train": "train and val"})
+    return table.rename_axis("role").reset_index()
+
+
+def with_negatives(classes: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """A protocol's classes, and below them another one's negatives that it does not have.
+
+    So a method that is trained on images from outside, or settings that are chosen on them, can
+    be had on a benchmark that knows no such images. Whether they resemble its unknown classes is
+    not asked.
+
+    Args:
+        classes: what a protocol gave.
+        other: what another one gave; only its negatives are taken.
+
+    Returns:
+        As `classes`; columns that only `other` has are left out, those that it lacks are "".
+
+    Raises:
+        ValueError: `other` has no negatives, or none that `classes` does not have.
+    """
+    negative = other[other["role"] == "negative"]
+    new = negative[~negative["wnid"].isin(classes["wnid"])].assign(label=NEGATIVE)
+    if new.empty:
+        named = other.attrs.get("protocol", "the other protocol")
+        raise ValueError(f"need negatives from {named}; it has {len(negative)}, none of them new")
+    table = pd.concat(
+        [classes, new.reindex(columns=classes.columns, fill_value="")], ignore_index=True
+    )
+    table.attrs = dict(classes.attrs)
+    return table

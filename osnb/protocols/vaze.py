@@ -1,22 +1,30 @@
-"""Who is known and unknown in Vaze et al. 2022: their published lists.
+"""Who is known and unknown in Vaze et al. 2022: their published lists, and miniatures of them.
 
 `standard` gives the five splits of the usual small data sets, `ssb` the Semantic Shift Benchmark
-with its easy and hard unknown classes. How such lists are made is in `making`.
+with its easy and hard unknown classes. How such lists are made is in `making`. The miniatures are
+on data that ships with the package, each in the place of a published one.
 """
 
 from collections.abc import Iterable
 
+import numpy as np
 import pandas as pd
 
-from osnb import hierarchy
-from osnb.catalogue import Catalogue
-from osnb.labels import UNKNOWN
-from osnb.protocols.shared import CLASS_LIST
-from osnb.tables import published
+from osnb.base.catalogue import Catalogue
+from osnb.base.labels import NEGATIVE, UNKNOWN
+from osnb.base.tables import published
+from osnb.protocols import hierarchy, making
+from osnb.protocols.palechor import CLASS_LIST
 
 PAPER = "vaze2022"
 COLUMNS = [*CLASS_LIST, "label", "source", "group", "bin"]
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+TINY = (6, 24)  # known and unknown classes of each split, in the place of 20 and 180
+IMAGENET = (10, 6)  # known classes; easy ones, and as many hard ones
+FINE = (10, (3, 3, 4))  # known classes; easy, medium and hard ones
+CLOSED = (20, 10)  # known classes, in the place of CIFAR100's; near ones, in that of CIFAR10's
+# The glyphs: capitals that no digit looks like, without B D G I L O Q S T Z and their like.
+LETTERS = "ACEFHJKMNPRUVWXY"
 
 
 def standard(dataset: str, *, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
@@ -74,8 +82,8 @@ def rows_of(protocol: str, rows: pd.DataFrame, available: Iterable[str] | None) 
 
     Args:
         protocol: what `describe` calls it.
-        rows: wnid, name, role (known or unknown), source, group, bin and order, which numbers
-            the known classes.
+        rows: wnid, name, role (known, negative or unknown), source, group, bin and order, which
+            numbers the known classes.
         available: ids of the classes to keep; None: all.
 
     Returns:
@@ -84,17 +92,18 @@ def rows_of(protocol: str, rows: pd.DataFrame, available: Iterable[str] | None) 
     Raises:
         ValueError: fewer than two known classes are left, or no unknown one.
     """
-    chosen = None if available is None else set(available)
-    kept = rows if chosen is None else rows[rows["wnid"].isin(chosen)]
-    kept = kept.assign(order=kept["order"].fillna(0))
-    kept = kept.sort_values(["role", "order"], kind="stable")  # known comes before unknown
+    kept = rows if available is None else rows[rows["wnid"].isin(set(available))]
+    kept = kept.assign(order=kept["order"].fillna(0)).sort_values(
+        ["role", "order"], kind="stable"
+    )  # known comes before unknown
     known = kept["role"] == "known"
     if known.sum() < 2 or known.all():
         raise ValueError(
             f"{protocol} needs at least 2 known classes and 1 unknown; the available classes "
             f"give {known.sum()} known and {(~known).sum()} unknown"
         )
-    label = (known.cumsum() - 1).where(known, UNKNOWN)
+    others = kept["role"].map({"negative": NEGATIVE, "unknown": UNKNOWN})
+    label = (known.cumsum() - 1).where(known, others).astype(np.int64)
     above = {"superclass_wnid": kept["source"], "superclass_name": kept["source"]}
     table = kept.assign(label=label, **above)[COLUMNS].reset_index(drop=True)
     restricted = "" if len(kept) == len(rows) else f"{len(kept)} of the {len(rows)} classes"
@@ -160,13 +169,12 @@ def ssb(dataset: str, *, available: Iterable[str] | None = None) -> pd.DataFrame
         KeyError: no such data set.
         ValueError: too few classes are available.
     """
-    make = SSB[dataset]
+    of = SSB[dataset]
     lists = published(PAPER, f"splits_{dataset}")
-    rows = make(lists)
-    rows = rows.assign(role=lists["split"].where(lists["split"] == "known", "unknown"))
-    bins = lists["split"].where(lists["split"] != "known", "")
-    rows = rows.assign(bin=bins, group=bins.replace("medium", "hard"), order=lists["order"])
-    return rows_of(f"SSB {dataset}", rows, available)
+    known = lists["split"] == "known"
+    roles, bins = known.map({True: "known", False: "unknown"}), lists["split"].mask(known, "")
+    about = {"role": roles, "bin": bins, "group": bins.replace("medium", "hard")}
+    return rows_of(f"SSB {dataset}", of(lists).assign(**about, order=lists["order"]), available)
 
 
 def _cub(lists: pd.DataFrame) -> pd.DataFrame:
@@ -210,3 +218,162 @@ def whole(classes: pd.DataFrame, files: pd.DataFrame) -> pd.DataFrame:
     table = kept[["sample", "wnid", *about, "split"]].copy()
     table.attrs = dict(classes.attrs)
     return table
+
+
+# Miniatures.
+
+
+def digit_classes(*, glyphs: bool = False, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """The protocol of the digits: 0 to 4 known, 5 and 6 negative, 7 to 9 unknown.
+
+    Args:
+        glyphs: whether the letters of `datasets.READERS["glyphs"]` are unknown classes too.
+        available: as for `standard`.
+
+    Returns:
+        One row a class in the form of a protocol: wnid, name, role, superclass_wnid,
+        superclass_name, label.
+    """
+    role = ["known"] * 5 + ["negative"] * 2 + ["unknown"] * 3
+    names = [(f"digit-{digit}", str(digit), role[digit], "digit") for digit in range(10)]
+    if glyphs:
+        names += [(f"glyph-{letter}", letter, "unknown", "glyph") for letter in LETTERS]
+    classes = pd.DataFrame(names, columns=["wnid", "name", "role", "superclass_wnid"])
+    classes["superclass_name"] = classes["superclass_wnid"]
+    classes["label"] = [*range(5), NEGATIVE, NEGATIVE, *[UNKNOWN] * (len(classes) - 7)]
+    classes.attrs = {"protocol": "digits", "restricted": ""}
+    if available is None:
+        return classes
+    return classes[classes["wnid"].isin(set(available))].reset_index(drop=True)
+
+
+def mini_digits(
+    *, split: int, glyphs: bool = False, available: Iterable[str] | None = None
+) -> pd.DataFrame:
+    """MNIST's first two splits on scikit-learn's digits: 6 known, 4 unknown.
+
+    Args:
+        split: 0 or 1.
+        glyphs: whether letters are unknown classes too, in a group of their own.
+        available: as for `standard`.
+
+    Returns:
+        As `standard`.
+
+    Raises:
+        ValueError: there is no such split.
+    """
+    _two(split)
+    lists = standard("MNIST", split=split)
+    names = lists["name"]
+    rows = lists.assign(wnid="digit-" + names, source="digits", order=range(len(lists)))
+    if glyphs:
+        more = pd.DataFrame({"wnid": [f"glyph-{x}" for x in LETTERS], "name": list(LETTERS)})
+        more = more.assign(role="unknown", source="glyphs", group="glyphs", bin="", order=len(rows))
+        rows = pd.concat([rows, more], ignore_index=True)
+    return rows_of(f"mini digits, split {split}", rows, available)
+
+
+def mini_tinyimagenet(*, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """Two splits of 30 of Tiny ImageNet's classes as drawn synsets. See `standard`.
+
+    Args:
+        split: 0 or 1.
+        available: as for `standard`.
+
+    Raises:
+        ValueError: there is no such split.
+    """
+    _two(split)
+    rows = _of_tinyimagenet([200, split], TINY, "")
+    return rows_of(f"mini TinyImageNet, split {split}", rows, available)
+
+
+def mini_ssb_imagenet(
+    *, random_unknown: int = 0, available: Iterable[str] | None = None
+) -> pd.DataFrame:
+    """Ten ILSVRC classes known, others easy and hard by summed tree distance. See `ssb`.
+
+    Drawn synsets look alike as far as they are near, so here the nearest ones are hard: not as in
+    the published lists, see `making.by_distance`.
+
+    Args:
+        random_unknown: so many of the other ILSVRC classes are unknown too, in a group "random"
+            (Vaze et al. 2022, Sec. 5.2); a smaller number gives the first of them.
+        available: as for `standard`.
+    """
+    known = hierarchy.ILSVRC[::100][: IMAGENET[0]]
+    among, size = hierarchy.nouns(), IMAGENET[1]
+    places = {"known": known, "among": among, "size": size}
+    binned = making.by_distance(hierarchy.ILSVRC, **places, hard="smallest")
+    rest = sorted({*hierarchy.ILSVRC} - {*known, *binned["wnid"]})
+    random = [rest[i] for i in np.random.default_rng(0).permutation(len(rest))[:random_unknown]]
+    bins = ["known"] * len(known) + [*binned["bin"]] + ["random"] * len(random)
+    rows = _drawn([*known, *binned["wnid"], *random], bins)
+    return rows_of("mini SSB ImageNet", rows, available)
+
+
+def mini_ssb_fine(
+    *, attributes: pd.DataFrame, available: Iterable[str] | None = None
+) -> pd.DataFrame:
+    """Twenty classes of one kind, divided by their attributes as CUB is. See `ssb`.
+
+    Args:
+        attributes: 20 rows, numbers that describe a synset, indexed by its wnid.
+        available: as for `standard`.
+
+    Raises:
+        ValueError: there are not 20 classes.
+    """
+    if len(attributes) != FINE[0] + sum(FINE[1]):
+        raise ValueError(f"need attributes of {FINE[0] + sum(FINE[1])}; got {len(attributes)}")
+    near = making.similarity(attributes)
+    best = making.search(near, known=FINE[0], sizes=FINE[1], draws=200, seed=0, by="mean")
+    return rows_of("mini SSB fine", _drawn([*attributes.index], [*best["bin"]]), available)
+
+
+def mini_closed(*, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """Twenty of Tiny ImageNet's classes known, in the place of CIFAR100 (appendix F).
+
+    Ten others, in the place of CIFAR10, are unknown with bin and group "near": another set of
+    classes in the same style. Far ones are other data sets, see `closed`. See `standard`.
+
+    Args:
+        available: as for `standard`.
+    """
+    return rows_of("mini closed", _of_tinyimagenet(100, CLOSED, "near"), available)
+
+
+def mini_kim_digits(*, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """Digits 0 to 4 known, 5 and 6 external, 7 to 9 near; letters are far, from another reader.
+
+    In the place of the CIFAR benchmark of Kim et al. 2021, and the classes of the tour.
+    """
+    kinds = [("known", "")] * 5 + [("negative", "external")] * 2 + [("unknown", "near")] * 3
+    rows = pd.DataFrame(kinds, columns=["role", "bin"])
+    digits = [str(digit) for digit in range(10)]
+    rows = rows.assign(wnid=[f"digit-{digit}" for digit in digits], name=digits, source="digits")
+    rows = rows.assign(group=rows["bin"], order=range(10))
+    return rows_of("mini Kim, digits", rows, available)
+
+
+def _two(split: int) -> None:
+    if split not in (0, 1):
+        raise ValueError(f"need split 0 or 1; got {split!r}")
+
+
+def _of_tinyimagenet(seed: int | list[int], sizes: tuple[int, int], others: str) -> pd.DataFrame:
+    """So many of its classes known, and so many others in a bin of that name."""
+    order = np.random.default_rng(seed).permutation(len(hierarchy.TINY_IMAGENET))
+    wnids = [hierarchy.TINY_IMAGENET[i] for i in order[: sum(sizes)]]
+    return _drawn(wnids, ["known"] * sizes[0] + [others] * sizes[1])
+
+
+def _drawn(wnids: list[str], bins: list[str]) -> pd.DataFrame:
+    """Rows of drawn classes, known ones numbered as they come."""
+    rows = pd.DataFrame({"wnid": wnids, "name": [hierarchy.name(w) for w in wnids], "bin": bins})
+    rows["role"] = np.where(rows["bin"] == "known", "known", "unknown")
+    rows["bin"] = rows["bin"].replace("known", "")
+    return rows.assign(
+        source="synsets", group=rows["bin"].replace("medium", "hard"), order=range(len(rows))
+    )

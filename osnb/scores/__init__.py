@@ -8,52 +8,21 @@ scores and logits of other origin.
 
 from osnb.scores.fitted import DISTANCES, FITTED, READ, WEIGHTS, mahalanobis, openmax
 from osnb.scores.own import RULES, Own, arrays, own
-from osnb.scores.post_hoc import (
+from osnb.scores.rules import (
     MEANS,
     POST_HOC,
+    SCORES,
+    columns,
     energy,
     ensemble,
     feature_norm,
-    negative_entropy,
-)
-from osnb.scores.rules import (
-    SCORES,
-    columns,
     max_logit,
     max_softmax,
     max_softmax_log_odds,
+    negative_entropy,
     predicted,
     softmax,
     target,
     target_log_odds,
     with_background,
 )
-
-__all__ = [
-    "DISTANCES",
-    "FITTED",
-    "MEANS",
-    "POST_HOC",
-    "READ",
-    "RULES",
-    "SCORES",
-    "WEIGHTS",
-    "Own",
-    "arrays",
-    "columns",
-    "energy",
-    "ensemble",
-    "feature_norm",
-    "mahalanobis",
-    "max_logit",
-    "max_softmax",
-    "max_softmax_log_odds",
-    "negative_entropy",
-    "openmax",
-    "own",
-    "predicted",
-    "softmax",
-    "target",
-    "target_log_odds",
-    "with_background",
-]

@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from osnb.catalogue import Catalogue
-from osnb.labels import NEGATIVE
-from osnb.outputs import Outputs
-from osnb.scores.post_hoc import _features
-from osnb.scores.rules import _logits, max_softmax
+from osnb.base.catalogue import Catalogue
+from osnb.base.labels import NEGATIVE
+from osnb.base.outputs import Outputs
+from osnb.scores.rules import _features, _logits, max_softmax
 
 Rule = Callable[..., np.ndarray]
 SHIFT = 10_000.0  # libMR fits distances that are moved so that the smallest of the tail is here

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from osnb.labels import roles
-from osnb.outputs import Outputs
-from osnb.scores.post_hoc import POST_HOC, feature_norm
-from osnb.scores.rules import SCORES, predicted
+from osnb.base.labels import roles
+from osnb.base.outputs import Outputs
+from osnb.scores.rules import POST_HOC, SCORES, feature_norm, predicted
 
 LOGIT = re.compile(r"logit_\d+")
 INDEX = {"", "__index_level_0__"}  # pandas' row numbers in csv and parquet
@@ -61,17 +60,17 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
     if logits is None and known:
         raise ValueError(f"known={known} counts logits, and there are none")
     known = known or (0 if logits is None else logits.shape[1])
-    found = {} if logits is None else _computed(logits, label, known)
+    table = {} if logits is None else _computed(logits, label, known)
     given = {k: v for k, v in columns.items() if k not in TOLD | INDEX and not LOGIT.fullmatch(k)}
-    found |= given if not names else {k: v for k, v in given.items() if k in names}
-    pred = columns.get("pred", found.pop("pred", None))
-    missing = [name for name in names if name not in found]
-    if pred is None or not found or missing:
+    table |= given if not names else {k: v for k, v in given.items() if k in names}
+    pred = columns.get("pred", table.pop("pred", None))
+    missing = [name for name in names if name not in table]
+    if pred is None or not table or missing:
         wanted = "pred" if pred is None else missing[0] if missing else "of scores, or logits"
         raise ValueError(f"needs a column {wanted}; there are: {', '.join([*columns])}")
     pred = _like(label, pred, "pred")
     _whole(pred[label >= 0], "pred")
-    scores = {k: _score(_like(label, found[k], k), k) for k in (names or found)}
+    scores = {k: _score(_like(label, table[k], k), k) for k in (names or table)}
     ids = (_like(label, columns[k], k) if k in columns else label[:0] for k in ("sample", "class"))
     return Own(label, pred, scores, known, *ids)
 

@@ -5,6 +5,8 @@ import hashlib
 import io
 import random
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from osnb import repro
+from osnb.base import workbook
 
 CURRENT, PREVIOUS, BEST = "checkpoint.pt", "previous.pt", "best.pt"
 SUM = hashlib.sha256().digest_size
@@ -25,7 +27,7 @@ def save(state: dict[str, Any], path: Path) -> None:
     """
     buffer = io.BytesIO()
     torch.save(state, buffer)
-    with repro.writing(path) as aside:
+    with workbook.writing(path) as aside:
         aside.write_bytes(buffer.getbuffer())
         with aside.open("ab") as file:
             file.write(hashlib.sha256(buffer.getbuffer()).digest())
@@ -107,3 +109,14 @@ def set_random_states(states: dict[str, Any]) -> None:
     torch.set_rng_state(states["torch"])
     if states["cuda"] and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(states["cuda"])
+
+
+@contextmanager
+def seeded(seed: int, part: str) -> Iterator[None]:
+    """Random numbers that follow from (seed, part), such as a companion's first weights.
+
+    torch's generators are afterwards where they were.
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(int(workbook.digest(f"{seed} {part}")[:15], 16))
+        yield

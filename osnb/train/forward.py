@@ -1,13 +1,14 @@
-"""One batch through a network, and all batches of a test."""
+"""One batch through a network, all batches of a test, and a second look at each: ODIN, dropout."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from osnb.catalogue import Catalogue
-from osnb.outputs import Outputs
+from osnb.base.catalogue import Catalogue
+from osnb.base.outputs import Outputs
 
 
 def device() -> torch.device:
@@ -38,14 +39,152 @@ def predict(model: nn.Module, batches: Callable, *, precision: str = "float32") 
     return Outputs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def forward(model: nn.Module, images: torch.Tensor, where: torch.device, precision: str) -> Outputs:
+def forward(model: nn.Module, images: Tensor, where: torch.device, precision: str) -> Outputs:
     """The outputs of one batch, as float32 tensors on `where`; channels last is the fast layout."""
     layout = torch.channels_last if images.ndim == 4 else torch.preserve_format
     images = images.to(where, non_blocking=True, memory_format=layout)
     low = PRECISIONS[precision]
     with torch.autocast(where.type, low or torch.bfloat16, enabled=low is not None):
         out = model(images)
-    return Outputs(*(p.float() if isinstance(p, torch.Tensor) else p for p in out))
+    return Outputs(*(p.float() if isinstance(p, Tensor) else p for p in out))
+
+
+def image_shape(batches: Callable) -> tuple[int, int]:
+    """(channels, edge) of the images, from the first batch.
+
+    Raises:
+        ValueError: the images are not square.
+    """
+    images, _ = next(iter(batches(1, 0)))
+    channels, height, width = images.shape[1:]
+    if height != width:
+        raise ValueError(f"need square images; got {height} x {width}")
+    return channels, width
+
+
+def first_look(model: nn.Module, batches: Callable) -> tuple[Outputs, Tensor]:
+    """Outputs and labels of the first batch; the model is put in evaluation mode."""
+    images, labels = next(iter(batches(1, 0)))
+    with torch.no_grad():
+        return forward(model.eval(), images, next(model.parameters()).device, "float32"), labels
+
+
+def normalised(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
+    """Images (N, channels, H, W) less the mean and by the deviation of their channel."""
+    mean, std = (images.new_tensor(values)[:, None, None] for values in (mean, std))
+    return (images - mean) / std
 
 
 PRECISIONS = Catalogue(float32=None, bfloat16=torch.bfloat16)  # what autocast lowers to, if at all
+
+
+# Prediction that needs more than one look at an image answers as `predict` does, in `Outputs` of
+# float32 arrays in the order of the rows, so that a rule such as `max_softmax` reads them.
+
+DROPOUTS = (
+    *(nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d),
+    *(nn.AlphaDropout, nn.FeatureAlphaDropout),
+)
+
+
+def odin(
+    model: nn.Module,
+    batches: Callable,
+    *,
+    temperature: float,
+    epsilon: float | Sequence[float],
+    precision: str = "float32",
+) -> Outputs:
+    """ODIN, in Liang et al. 2018; `max_softmax` of it is the paper's score.
+
+    Every image takes a step that makes its predicted class y likelier, and is then looked at
+    again. With p the softmax of the logits z over T, over all columns:
+
+        x' = x + epsilon sign(d log p_y(x) / dx)        logits z(x') / T, features f(x')
+
+    So max p may belong to another class than y: accuracy is that of `predict` (Kim et al. 2021).
+
+    Args:
+        model: is put in evaluation mode and stays on its device; its weights get no gradient.
+        batches: of `shuffle=False`; `batches(0)` is read once.
+        temperature: T > 0.
+        epsilon: >= 0, in the unit of the images that the batches hold; one for all or one per
+            channel. Kim et al. divide theirs by the channel's standard deviation.
+        precision: as in `predict`.
+
+    Returns:
+        As `predict`. With T = 1 and epsilon = 0 the same bytes.
+
+    Raises:
+        ValueError: a setting is out of range.
+    """
+    step = torch.as_tensor(epsilon, dtype=torch.float32)
+    if not temperature > 0 or not (step >= 0).all():
+        raise ValueError(f"need temperature > 0 and epsilon >= 0; got {temperature}, {epsilon}")
+    return predict(_Perturbed(model, temperature, step), batches, precision=precision)
+
+
+def dropout(
+    model: nn.Module, batches: Callable, *, samples: int, seed: int, precision: str = "float32"
+) -> Outputs:
+    """Monte Carlo dropout, in Gal & Ghahramani 2016: the mean softmax over random networks.
+
+    Only modules of `DROPOUTS` are random; batch norm and all else stay in evaluation mode.
+
+    Args:
+        model: is put in evaluation mode, and left there, on its device.
+        batches: of `shuffle=False`; `batches(0)` is read once.
+        samples: passes of each batch, >= 1; Kim et al. 2021 take 50.
+        seed: of the masks, which also follow from how the rows are cut into batches. The random
+            numbers outside are left as they were.
+        precision: as in `predict`.
+
+    Returns:
+        Logits: log of the mean softmax, whose softmax is the mean itself; features: their mean.
+
+    Raises:
+        ValueError: samples is below 1, or nothing in the model drops anything.
+    """
+    dropping = [m for m in model.modules() if isinstance(m, DROPOUTS) and m.p > 0]
+    if samples < 1 or not dropping:
+        raise ValueError(
+            f"need samples >= 1 and modules that drop; got {samples} and {len(dropping)} modules"
+        )
+    where = next(model.parameters()).device
+    with torch.random.fork_rng([where] if where.type == "cuda" else []):
+        torch.manual_seed(seed)
+        return predict(_Dropping(model, dropping, samples), batches, precision=precision)
+
+
+class _Perturbed(nn.Module):
+    """The network on images that went a step uphill; see `odin`."""
+
+    def __init__(self, model: nn.Module, temperature: float, step: Tensor):
+        super().__init__()
+        self.model, self.temperature, self.step = model, temperature, step
+
+    def forward(self, images: Tensor) -> Outputs:
+        with torch.inference_mode(False), torch.enable_grad():
+            images = images.clone().requires_grad_()
+            log_p = (self.model(images).logits.float() / self.temperature).log_softmax(dim=1)
+            (slope,) = torch.autograd.grad(log_p.max(dim=1).values.sum(), images)
+        step = self.step.to(images.device).reshape(-1, *[1] * (images.ndim - 2))
+        out = self.model(images.detach() + step * slope.sign())
+        return out._replace(logits=out.logits / self.temperature)
+
+
+class _Dropping(nn.Module):
+    """The mean over passes with random masks; see `dropout`."""
+
+    def __init__(self, model: nn.Module, dropping: Sequence[nn.Module], samples: int):
+        super().__init__()
+        self.model, self.dropping, self.samples = model, list(dropping), samples
+
+    def forward(self, images: Tensor) -> Outputs:
+        for module in self.dropping:
+            module.train()
+        outs = [self.model(images) for _ in range(self.samples)]
+        self.model.eval()
+        log_p = torch.stack([out.logits.double().log_softmax(dim=1) for out in outs])
+        mean = log_p.logsumexp(dim=0) - math.log(self.samples)
+        return Outputs(mean, torch.stack([out.features.float() for out in outs]).mean(dim=0))

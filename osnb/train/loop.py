@@ -1,22 +1,28 @@
-"""The training loop: plain steps, a checkpoint per epoch and every few minutes."""
+"""The training loop: plain steps along a schedule, a checkpoint per epoch and every few minutes.
+
+`fit` is all that most trainings need. A method whose training is more than a loss is a `Run` whose
+`values` says what its step minimises, behind a function under the decorator `method`.
+"""
 
 import errno
 import math
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import wraps
+from inspect import Signature, signature
 from pathlib import Path
 
 import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from osnb import repro
-from osnb.outputs import Outputs
+from osnb.base import workbook
+from osnb.base.catalogue import Catalogue
+from osnb.base.outputs import Outputs
 from osnb.train import checkpoint, ranks
 from osnb.train.forward import device, forward
-from osnb.train.progress import Line, interruptible
+from osnb.train.ranks import Line, interruptible
 
 KEEP, STOP = 1, 2
 
@@ -72,33 +78,64 @@ def fit(
         KeyboardInterrupt: after an interrupt, once the step is done and kept.
         ValueError: no checkpoint in `directory` is whole.
     """
-    run = Run(model, loss, batches, optimizer, schedule, Path(directory), precision, epochs, every)
+    how = {"epochs": epochs, "optimizer": optimizer, "schedule": schedule, "validate": validate}
+    how |= {"directory": directory, "seed": seed, "precision": precision}
+    run = Run(model=model, loss=loss, batches=batches, patience=patience, every=every, **how)
     if devices == 1 or ranks.count() > 1:
-        run.train(seed, validate, patience)
-        return run.frame()
+        return run.train()
     run.resume()
     with Line(epochs, len(run.history), len(batches)) as line:
-        job = partial(run.train, seed, validate, patience)
-        ranks.launch(job, devices, run.directory, heard=lambda told: line.epoch(**told))
+        ranks.launch(run.train, devices, run.directory, heard=lambda told: line.epoch(**told))
     run.resume()
     return run.frame()
 
 
-@dataclass
+def method(fit_by_method: Callable) -> Callable:
+    """A `fit` with the method's own settings behind those of `fit`, which it takes as **plain.
+
+    Raises:
+        ValueError: more devices than one, when it is called: the gradients of networks that train
+            beside the model are not averaged over processes.
+    """
+
+    @wraps(fit_by_method)
+    def on_one_device(*args, devices: int = 1, **settings):
+        if devices != 1:
+            raise ValueError(f"a method with companions trains on 1 device; got devices={devices}")
+        return fit_by_method(*args, **settings)
+
+    plain, whole = signature(fit).parameters, signature(fit_by_method).parameters
+    own = [p for name, p in whole.items() if name not in plain and p.kind is p.KEYWORD_ONLY]
+    on_one_device.__signature__ = Signature([*plain.values(), *own])
+    return on_one_device
+
+
+@dataclass(kw_only=True)
 class Run:
-    """A training run and where it is, which is what a checkpoint holds."""
+    """A training run and where it is, which is what a checkpoint holds; settings as in `fit`.
+
+    Attributes:
+        companions: networks and optimizers that train beside the model, by name, where the model
+            is. A step of one is made inside `values`, before the model's gradients are zeroed.
+    """
 
     model: nn.Module
     loss: Callable
     batches: Callable
+    epochs: int
     optimizer: Optimizer
     schedule: Callable
+    validate: Callable
     directory: Path
-    precision: str
-    epochs: int
-    every: float
+    seed: int
+    precision: str = "float32"
+    patience: float = math.inf
+    every: float = 300.0
+    companions: dict[str, nn.Module | Optimizer] = field(default_factory=dict)
 
     def __post_init__(self):
+        self.directory = Path(self.directory)
+        self.directory.mkdir(parents=True, exist_ok=True)
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
         self.history: list[dict[str, float]] = []
         self.called = self.model  # in several processes, what averages their gradients
@@ -111,8 +148,8 @@ class Run:
         self.first_bad = torch.full((), -1, device=self.where)  # step whose loss is not finite
         self.samples = 0
 
-    def train(self, seed: int, validate: Callable, patience: float) -> None:
-        """Epoch after epoch, from where the newest checkpoint stands."""
+    def train(self):
+        """Epoch after epoch, from where the newest checkpoint stands; the history, as a frame."""
         if ranks.count() > 1:
             self.model.to(device())  # each process has its own
         self._begin()
@@ -121,17 +158,22 @@ class Run:
         self.called = ranks.wrapped(self.model)
         done, steps = len(self.history), len(self.batches)
         with Line(self.epochs, done, steps) as line, interruptible() as stop:
-            while len(self.history) < self.epochs and not _stale(self.history, patience):
-                self.epoch(seed, line, stop)
-                told = {"row": self.finish(validate), "images": line.images}
+            while len(self.history) < self.epochs and not self._stale():
+                self.epoch(line, stop)
+                told = {"row": self.finish(), "images": line.images}
                 line.epoch(told["row"])
                 ranks.tell(told)
                 if ranks.agreed(STOP * stop(), 0) and len(self.history) < self.epochs:
                     raise KeyboardInterrupt(f"kept after epoch {len(self.history)}")
+        return self.frame()
+
+    def _stale(self) -> bool:
+        best = _best(self.history)
+        return best > 0 and len(self.history) - best >= self.patience
 
     def parts(self) -> dict[str, nn.Module | Optimizer]:
         """What has a state to keep, by its name in the checkpoint."""
-        return {"model": self.model, "optimizer": self.optimizer}
+        return {"model": self.model, "optimizer": self.optimizer, **self.companions}
 
     def resume(self) -> None:
         """Take up the newest checkpoint, if there is one."""
@@ -147,11 +189,13 @@ class Run:
         checkpoint.set_random_states(state["random"][ranks.number()])
         self.frame()  # a run killed between checkpoint and file lacks its last row
 
-    def epoch(self, seed: int, line: Line, stop: Callable[[], bool]) -> None:
+    def epoch(self, line: Line, stop: Callable[[], bool]) -> None:
         """The steps of this epoch that are not done yet."""
         number, kept = len(self.history) + 1, line.clock()
         if not self.step:
-            torch.manual_seed(int(repro.digest(f"{seed} {number} {ranks.number()}")[:15], 16))
+            torch.manual_seed(
+                int(workbook.digest(f"{self.seed} {number} {ranks.number()}")[:15], 16)
+            )
         self.model.train()
         for images, labels in self.batches(number, self.step):
             with self._explained(number, len(labels)):
@@ -187,15 +231,28 @@ class Run:
         """(N,) whose mean this step minimises; a method with a step of its own says another."""
         return self.loss(forward(self.called, images, self.where, self.precision), labels)
 
-    def finish(self, validate: Callable[[nn.Module], dict[str, float]]) -> dict[str, float]:
+    def step_of(self, error: torch.Tensor, *names: str) -> None:
+        """One step of the named companions down the error, each by its NAME_optimizer."""
+        optimizers = [self.companions[f"{name}_optimizer"] for name in names]
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        error.backward()
+        for optimizer in optimizers:
+            optimizer.step()
+
+    def validated(self) -> dict[str, float]:
+        """What `validate` says of the model after an epoch."""
+        return self.validate(self.model)
+
+    def finish(self) -> dict[str, float]:
         """Close the epoch: its row of the history, the best weights, checkpoint and files."""
         row = {
             "epoch": len(self.history) + 1,
             "learning_rate": self.optimizer.param_groups[0]["lr"],
             "loss": ranks.total(self.loss_sum).item() / self.samples,
         }
-        found = ranks.from_first(lambda: validate(self.model))
-        self.history.append(row | {key: float(value) for key, value in found.items()})
+        validated = ranks.from_first(self.validated)
+        self.history.append(row | {key: float(value) for key, value in validated.items()})
         self._begin()
         if ranks.number() == 0 and _best(self.history) == len(self.history):
             # first, so that a run killed in between repeats this epoch and writes it again
@@ -232,7 +289,7 @@ class Run:
 
         history = pd.DataFrame(self.history)
         if ranks.number() == 0:
-            with repro.writing(self.directory / "history.parquet") as aside:
+            with workbook.writing(self.directory / "history.parquet") as aside:
                 history.to_parquet(aside, index=False)
         return history
 
@@ -267,5 +324,84 @@ def _best(history: list[dict]) -> int:
     return values.index(largest) + 1 if largest > -math.inf else 0
 
 
-def _stale(history: list[dict], patience: float) -> bool:
-    return len(history) - _best(history) >= patience and _best(history) > 0
+# Schedules: f(done) -> factor on the learning rate, done being the share of steps done.
+
+
+def constant(_: float) -> float:
+    """The learning rate as given, all the way."""
+    return 1.0
+
+
+def cosine(done: float) -> float:
+    """Half a cosine from 1 to 0 over the run."""
+    return (1 + math.cos(math.pi * done)) / 2
+
+
+def triangle(done: float) -> float:
+    """Up from 0.1 to 1 over the first fifth of the run, then in a straight line towards 0."""
+    return 0.1 + 4.5 * done if done < 0.2 else (1 - done) / 0.8
+
+
+def step(done: float) -> float:
+    """Ten times less from 30, 60 and 90 percent of the run on: Chen et al. 2021, Table 5."""
+    return 0.1 ** sum(done >= edge for edge in (0.3, 0.6, 0.9))
+
+
+def restarts(done: float) -> float:
+    """`cosine` three times: Table 5 of Vaze et al. 2022, rows with two restarts, no warm-up."""
+    return cosine(3 * done % 1)
+
+
+def warm_restarts(done: float) -> float:
+    """`restarts` with the warm-up that Vaze et al. 2022 describe (Sec. D.2).
+
+    From 0 in a straight line to 1 in 20 of 600 epochs, then half a cosine to epoch 200. The
+    very first step is at 0.
+    """
+    warm = 20 / 600
+    if done < 1 / 3:
+        return done / warm if done < warm else cosine((done - warm) / (1 / 3 - warm))
+    return restarts(done)
+
+
+def warm_restarts_released(done: float) -> float:
+    """`warm_restarts` as the code of Vaze et al. 2022 ran it.
+
+    Constant through each 600th of the run, and late by one of them: the scheduler steps after
+    the epoch. A floor of 1/1000; 10 epochs of warm-up in a straight line from there to the
+    cosine's value, .994; the restarts at epochs 201 and 401, counted from 0.
+    """
+    epoch = math.floor(600 * done + 1e-6)  # 600 (3 / 600) may lie just below 3
+    late = max(epoch, 10 + 1) - 1
+    value = 0.001 + 0.999 * cosine(late % 200 / 200)
+    return 0.001 + (value - 0.001) * min(epoch, 10) / 10
+
+
+def steps_60_80(done: float) -> float:
+    """Ten times less from 60 and 80 percent of the run on: epochs 120 and 160 of 200.
+
+    As Kim et al. 2021 release it for CIFAR. Their scheduler steps once per epoch; where the edges
+    fall between epochs, as in 200 of them, it is the same.
+    """
+    return 0.1 ** sum(done >= edge for edge in (0.6, 0.8))
+
+
+def steps_33_67(done: float) -> float:
+    """Ten times less from a third and two thirds of the run on: epochs 30 and 60 of 90.
+
+    As Kim et al. 2021 release it for ImageNet; see `steps_60_80`.
+    """
+    return 0.1 ** sum(done >= edge for edge in (1 / 3, 2 / 3))
+
+
+SCHEDULES = Catalogue(
+    constant=constant,
+    cosine=cosine,
+    triangle=triangle,
+    step=step,
+    steps_33_67=steps_33_67,
+    steps_60_80=steps_60_80,
+    restarts=restarts,
+    warm_restarts=warm_restarts,
+    warm_restarts_released=warm_restarts_released,
+)

@@ -1,0 +1,1 @@
+"""What every room may know: names, labels, outputs, files and the workbook's folders."""

@@ -1,0 +1,197 @@
+"""Finished runs as one file, for an archive with a DOI: written with checksums, read with care.
+
+Its bytes follow from the runs alone; each comes back whole or not at all.
+"""
+
+import hashlib
+import shutil
+import zipfile
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from osnb.base import stamps, workbook
+from osnb.book import record
+from osnb.book.archive.checking import check, made_so, opened, read
+from osnb.book.archive.crate import described
+from osnb.book.archive.members import LOCK, MANIFEST, METADATA, parts
+from osnb.book.publish import publish, results
+from osnb.book.verify import params_file
+
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
+
+
+def pack(names: Iterable[str], file: Path, *, force: bool = False) -> list[str]:
+    """Write finished runs with their params, notebooks and environment to the zip `file`.
+
+    Args:
+        names: RUN or NOTEBOOK/RUN, or patterns of them with * and ?.
+        file: to write, aside and renamed.
+        force: whether `file` may be replaced.
+
+    Returns:
+        One line on what it holds, and one on each thing that a reader of it will miss.
+
+    Raises:
+        ValueError: no run has such a name, one is not done or has lost files, or `file` exists.
+    """
+    if file.exists() and not force:
+        raise ValueError(f"{file} exists; --force replaces it")
+    runs = _chosen(names)
+    members = dict(sorted(_members(runs).items()))
+    known = {
+        name: (path.stat().st_size, workbook.file_hash(path)) for name, path in members.items()
+    }
+    metadata = described(runs, known)
+    sums = {METADATA: hashlib.sha256(metadata).hexdigest()} | {k: v[1] for k, v in known.items()}
+    manifest = "".join(f"{sums[name]}  {name}\n" for name in sums).encode()
+    contents = {METADATA: metadata, MANIFEST: manifest}
+    with workbook.writing(file) as aside, zipfile.ZipFile(aside, "w") as archive:
+        for name in [*contents, *members]:
+            info = zipfile.ZipInfo(name, EPOCH)
+            info.create_system, info.external_attr = 3, 0o100644 << 16  # a file, on any system
+            content = contents[name] if name in contents else members[name].read_bytes()
+            archive.writestr(info, content, zipfile.ZIP_DEFLATED)
+        check(archive)  # what goes out comes in
+    return [f"{file}: {len(runs)} runs, {len(members) + 2} files", *_notes(runs)]
+
+
+def _chosen(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """run.json of the runs that the names mean, their params file and digest, by NOTEBOOK/RUN."""
+    there = {f"{x['notebook']}/{x['run']}": x for x in record.everything()}
+    chosen = set()
+    for name in names:
+        # a run's name may hold what a pattern does not mean
+        meant = {
+            key
+            for key, run in there.items()
+            if name in (key, run["run"]) or fnmatchcase(key, name) or fnmatchcase(run["run"], name)
+        }
+        if not meant:
+            raise ValueError(f"no run is called {name!r}; there are: {', '.join(there) or 'none'}")
+        chosen |= meant
+    runs = {key: there[key] for key in sorted(chosen)}
+    for key, run in runs.items():
+        _check_whole(key, run)
+        params = params_file(run["notebook"], run["run"])
+        run["params"] = f"params/{run['notebook']}/{params.name}" if params else None
+        run["data"] = stamps.data(workbook.out() / "runs" / key)
+    return runs
+
+
+def _check_whole(key: str, run: dict[str, Any]) -> None:
+    if run["state"] != "done":
+        raise ValueError(f"only finished runs go into an archive; {key} is {run['state']}")
+    folder = workbook.out() / "runs" / key
+    lost = {name for name, _ in results(folder).items() ^ run["outputs"].items()}
+    lost |= set() if (folder / "executed.ipynb").is_file() else {"executed.ipynb"}
+    if lost:
+        raise ValueError(
+            f"{key} is not what its run.json says ({', '.join(sorted(lost))}); run it again"
+        )
+
+
+def _members(runs: dict[str, dict[str, Any]]) -> dict[str, Path]:
+    """Path of each member by name, the metadata left out."""
+    root = workbook.root()
+    members = {LOCK: root / LOCK} if (root / LOCK).is_file() else {}
+    for key, run in runs.items():
+        for name in ("run.json", "executed.ipynb", *run["outputs"]):
+            members[f"runs/{key}/{name}"] = workbook.out() / "runs" / key / name
+        for name in filter(None, (f"notebooks/{run['notebook']}.ipynb", run["params"])):
+            members[name] = root / name
+    return members
+
+
+def _notes(runs: dict[str, dict[str, Any]]) -> list[str]:
+    """What a reader of the archive will miss."""
+    there = {run["data"] for run in runs.values()}
+    notes = []
+    for key, run in runs.items():
+        away = [name for name, sha in run["inputs"].items() if sha not in there]
+        if away:
+            notes.append(f"{key} was made from runs that are not in it: {', '.join(away)}")
+        if not made_so(run):
+            notes.append(f"{key} was made with other code than the notebook that goes with it")
+    return notes
+
+
+def unpack(file: Path, *, force: bool = False) -> dict[str, str]:
+    """Put the runs of an archive where `osnb run` would have left them.
+
+    Everything is checked before anything is written.
+
+    Args:
+        file: an archive that `pack` wrote.
+        force: whether other runs of these names may be replaced; they go to `superseded/`.
+
+    Returns:
+        What became of each run, by NOTEBOOK/RUN.
+
+    Raises:
+        ValueError: the archive is refused; the message says why.
+    """
+    with opened(file) as archive:
+        runs = check(archive)
+        here = {key: _standing(key, run) for key, run in runs.items()}
+        running = [key for key, word in here.items() if word == "running"]
+        other = [key for key, word in here.items() if word == "other"]
+        if running:
+            raise ValueError(f"{', '.join(running)} is running here")
+        if other and not force:
+            raise ValueError(f"{', '.join(other)} is here with other content; --force replaces it")
+        source = {"archive": file.name, "sha256": workbook.file_hash(file), "when": record.now()}
+        for key, run in runs.items():
+            if here[key] != "same":
+                _place(archive, key, run | {"imported": source})
+            publish(_folder(key), workbook.out() / "figures" / key)
+    words = {"same": "here already, the same", "other": "imported, replacing another"}
+    return {
+        key: words.get(here[key], "imported") + ("" if made_so(run) else "; made with other code")
+        for key, run in runs.items()
+    }
+
+
+def _folder(key: str) -> Path:
+    return workbook.out() / "runs" / key
+
+
+def _standing(key: str, run: dict[str, Any]) -> str:
+    """What is here under that name: nothing, the same, another run, or one that is running."""
+    folder = _folder(key)
+    if not folder.exists():
+        return "nothing"
+    found = record.read(folder) or {}
+    if found.get("state") in {"queued", "running"}:
+        return "running"
+    alike = all(found.get(k) == run[k] for k in ("state", "code", "inputs", "outputs"))
+    whole = (folder / "executed.ipynb").is_file() and results(folder) == run["outputs"]
+    return "same" if alike and whole else "other"
+
+
+def _place(archive: zipfile.ZipFile, key: str, run: dict[str, Any]) -> None:
+    """Write the run aside, run.json last, and rename it into its place."""
+    target = _folder(key)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    prefix = f".{target.name}-"
+    with record.lock(target), TemporaryDirectory(dir=target.parent, prefix=prefix) as aside:
+        made, old = Path(aside) / "made", Path(aside) / "old"
+        made.mkdir()
+        for info in archive.infolist():
+            found = parts(info.filename)
+            if found and "/".join(found[:2]) == key and found[2] != "run.json":
+                (made / found[2]).write_bytes(read(archive, info))
+        record.write(made, run)
+        if target.exists():
+            target.rename(old)
+        try:
+            made.rename(target)
+        except BaseException:
+            if old.exists():
+                old.rename(target)
+            raise
+        if old.exists():
+            shutil.rmtree(old / "superseded", ignore_errors=True)
+            old.rename(target / "superseded")

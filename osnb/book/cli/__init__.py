@@ -1,0 +1,55 @@
+"""The command `osnb`. Rooms are imported inside the commands, so that `--help` is at once."""
+
+import errno
+import os
+
+import typer
+from typer.core import TyperGroup
+
+from osnb.book.cli import look, make, more, score
+
+FAILED, REFUSED, INTERRUPTED = 1, 2, 130
+
+
+class Polite(TyperGroup):
+    """Commands whose errors are one sentence and an exit code; OSNB_DEBUG=1 shows where from."""
+
+    def invoke(self, ctx):
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # the reader of our output has seen enough
+            raise
+        except (OSError, ValueError, KeyError, ImportError) as error:
+            if os.environ.get("OSNB_DEBUG"):
+                raise
+            typer.echo(f"osnb: {_sentence(error)}", err=True)
+            refused = isinstance(error, ValueError | KeyError | FileNotFoundError)
+            raise typer.Exit(REFUSED if refused else FAILED) from None
+        except KeyboardInterrupt:
+            typer.echo("\nosnb: interrupted; the same command continues", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def _sentence(error: Exception) -> str:
+    """What an error says, without the quotes of a KeyError or the number of an OSError."""
+    if isinstance(error, KeyError) and error.args:
+        return str(error.args[0])
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error) or type(error).__name__
+    full = "the disk is full, but finished files are whole"
+    reason = full if error.errno == errno.ENOSPC else error.strerror
+    return f"{reason}: {error.filename}" if error.filename else reason
+
+
+app = typer.Typer(
+    cls=Polite,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Open-set recognition, reproducibly: run notebooks, make lists, see what is done.",
+)
+for command in (make.run, make.reproduce, look.status, look.show, score.score, *more.COMMANDS):
+    app.command(command.__name__.rstrip("_"))(command)
+app.add_typer(more.data, name="data")

@@ -1,0 +1,209 @@
+"""Commands that look at runs: what is done, running, failed, and why."""
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from osnb.book.cli.lines import Json, console, written
+
+ORDER = ("running", "failed", "interrupted", "queued", "done")
+COLUMNS = ("notebook", "run", "state", "progress", "left", "last", "seconds", "finished")
+STRANGE = (AttributeError, KeyError, TypeError, ValueError)  # values of other types do that
+MANY = 60  # rows beyond which those that are done are only counted
+
+
+def status(
+    everything: Annotated[bool, typer.Option("--all", help="Rows for runs that are done.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Do not follow runs until they end.")
+    ] = False,
+    file: Json = None,
+):
+    """A table of the runs and how they go; in a terminal it follows them until they end."""
+    from rich.live import Live
+
+    from osnb.base import workbook
+    from osnb.book import record
+
+    runs = record.everything()
+    if file:
+        return written(file, _counted(runs))
+    if not runs:
+        print(f"no run in {workbook.out() / 'runs'} yet; make reproduce makes the miniature ones")
+        return None
+    # no word of a run is markup or the name of a picture
+    screen = console(160, markup=False, emoji=False)
+    if once or not screen.is_terminal or not _going(runs):
+        return screen.print(_table(runs, everything))
+    with Live(_table(runs, everything), console=screen, auto_refresh=False) as live:
+        while _going(runs):
+            time.sleep(1)
+            runs = record.everything()
+            live.update(_table(runs, everything), refresh=True)
+    return None
+
+
+def _plain(text: str) -> str:
+    """A text with what a terminal would obey written out: \\x1b of an escape."""
+    return "".join(x if x.isprintable() or x in "\n\t" else repr(x)[1:-1] for x in text)
+
+
+def _going(runs: list[dict]) -> bool:
+    return any(run["state"] in ("running", "queued") for run in runs)
+
+
+def _counted(runs: list[dict]) -> dict[str, Any]:
+    """What `osnb status --json` says: counts by state, and the state of every run."""
+    counts = Counter(run["state"] for run in runs)
+    return {
+        "counts": {state: counts[state] for state in ORDER},
+        "gpus": _gpus(),
+        "runs": [
+            {key: run.get(key) for key in ("notebook", "run", "state", "seconds", "finished")}
+            | _progress(run)
+            for run in runs
+        ],
+    }
+
+
+def _table(runs: list[dict], everything: bool):
+    """The table: counts on top, what is not done first."""
+    from rich.table import Table
+
+    counts = Counter(run["state"] for run in runs)
+    title = ", ".join(f"{counts[state]} {state}" for state in ORDER if counts[state])
+    few = everything or len(runs) <= MANY
+    shown = [run for run in runs if few or run["state"] != "done"]
+    shown = sorted(shown, key=lambda run: ORDER.index(run["state"]))[: None if few else MANY]
+    rest = f"{len(runs) - len(shown)} more: osnb status --all" if len(shown) < len(runs) else None
+    table = Table(*COLUMNS, box=None, title="\n".join([title, *_gpus()]), caption=rest)
+    for run in shown:
+        try:
+            cells = _cells(run)
+        except STRANGE:  # somebody else has written its run.json
+            cells = ("", "", "run.json says strange things")
+        table.add_row(
+            *(_plain(str(x)) for x in (run["notebook"], run["run"], run["state"], *cells))
+        )
+    return table
+
+
+def _cells(run: dict) -> tuple[str, ...]:
+    """Progress, left, last, seconds and finished of a run."""
+    going = _progress(run)
+    done = f"{100 * going['share']:.0f} %" if "share" in going else ""
+    left = str(timedelta(seconds=round(going["left"]))) if "left" in going else ""
+    measures = run.get("checklist", {}).get("measures at the end") or going.get("measures") or {}
+    known = [key for key in ("loss", "best") if measures.get(key) is not None]
+    last = ", ".join(f"{key} {measures[key]:.3f}" for key in known)
+    spent = f"{run['seconds']:.0f}" if "seconds" in run else ""
+    return done, left, last, spent, run.get("finished", "")[:16].replace("T", " ")
+
+
+def _progress(run: Mapping) -> dict[str, Any]:
+    """Share done, seconds left and last measures of a run that is running, as far as it tells.
+
+    Of a training run the epochs count, of others the cells.
+    """
+    from osnb.base import workbook
+
+    if run["state"] != "running":
+        return {}
+    file = workbook.out() / "runs" / run["notebook"] / run["run"] / "history.parquet"
+    epochs, since, measures = run["parameters"].get("epochs"), run.get("resumed", 0), {}
+    if epochs and file.is_file():
+        import pyarrow.parquet as pq
+
+        last = pq.read_table(file).to_pylist()[-1]
+        share, now = last["epoch"] / epochs, (last["epoch"] - since) / max(epochs - since, 1)
+        measures = {"measures": last}
+    elif run["notebook"].endswith("_train"):  # cells tell nothing of what training takes
+        return {"share": 0.0}
+    elif "progress" in run:
+        share = now = (run["progress"]["cell"] - 1) / run["progress"]["of"]
+    else:
+        return {}
+    spent = (datetime.now(UTC) - datetime.fromisoformat(run["started"])).total_seconds()
+    left = {"left": round(spent * (1 - now) / now, 1)} if 0 < now <= 1 else {}
+    return {"share": round(share, 3), **left, **measures}
+
+
+def _gpus() -> list[str]:
+    """What each GPU of this machine is doing, in a line."""
+    from osnb.book import record
+
+    asked = "--query-gpu=index,name,utilization.gpu,memory.used,memory.total"
+    lines = (record.said("nvidia-smi", asked, "--format=csv,noheader") or "").splitlines()
+    return [f"GPU {line}" for line in lines]
+
+
+def show(
+    name: Annotated[str, typer.Argument(help="<run> or <notebook>/<run>", metavar="RUN")],
+    file: Json = None,
+):
+    """How a run went: parameters, history, figures, and why it failed."""
+    from difflib import get_close_matches
+
+    from osnb.book import record
+
+    runs = {f"{run['notebook']}/{run['run']}": run for run in record.everything()}
+    chosen = {key: run for key, run in runs.items() if name in (key, run["run"])}
+    if not chosen:
+        short = {run["run"]: key for key, run in runs.items()}
+        close = [short.get(x, x) for x in get_close_matches(name, [*runs, *short], n=5)]
+        there = ", ".join(close or [*runs][:20]) or "none"
+        raise ValueError(f"no run is called {name!r}; {_plain(f'there are: {there}')}")
+    if file:
+        return written(file, chosen)
+    for key, run in chosen.items():
+        try:
+            print(_plain("\n".join(_shown(key, run))))
+        except STRANGE:
+            print(f"its run.json says strange things; osnb show {_plain(name)} --json - prints it")
+    return None
+
+
+def _shown(key: str, run: dict) -> list[str]:
+    """What `osnb show` prints: a head, why it failed, parameters, history, files."""
+    from osnb.base import workbook
+
+    folder = workbook.out() / "runs" / key
+    spent = f" in {run['seconds']:.0f} s" if "seconds" in run else ""
+    lines = [f"{key}: {run['state']}{spent}, attempt {len(run.get('attempts', [])) + 1}"]
+    lines.append(_circumstances(run))
+    if "error" in run:
+        error = run["error"]
+        place = f" in cell In [{error['cell']}]" if error.get("cell") else ""
+        lines.append(f"{error['name']}{place}: {error['value']}")
+        lines += [f"  | {line}" for line in error.get("tail", [])]
+    wide = max(map(len, run["parameters"]), default=0)
+    lines += ["", *(f"{name:{wide}}  {value!r}" for name, value in run["parameters"].items()), ""]
+    if (folder / "history.parquet").is_file():
+        lines += [_history(folder / "history.parquet"), ""]
+    kinds = ("*.svg", "*.csv", "*.ipynb")
+    files = sorted(str(file) for pattern in kinds for file in folder.glob(pattern))
+    return lines + (files or [f"no figures in {folder}"])
+
+
+def _circumstances(run: dict) -> str:
+    """Where, with what and from what it was made."""
+    used = run.get("used", {})
+    peak = f", peak {used['memory'] / 1e9:.2f} GB" if used.get("memory") else ""
+    on_gpu = f", {used['gpu'] / 1e9:.2f} GB on the GPU" if used.get("gpu") else ""
+    dirty = " with changes" if run.get("dirty") else ""
+    where = f"{used.get('device', run.get('processor', ''))} of {run['host']}{peak}{on_gpu}"
+    return f"on {where}; commit {run.get('commit')}{dirty}"
+
+
+def _history(file: Path) -> str:
+    """The epochs, the first, the last and some between."""
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(file).to_pandas()
+    chosen = [*range(0, len(rows) - 1, max(1, len(rows) // 10)), len(rows) - 1]
+    return rows.iloc[chosen].to_string(index=False, float_format="{:.4g}".format)

@@ -1,0 +1,216 @@
+"""Commands that execute notebooks: runs of params files, or every run of a size."""
+
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from inspect import signature
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from osnb.book.cli.lines import PAPERS, Lines, announced, written
+
+STATES = ("done", "skipped", "failed", "interrupted")
+FORCE = "Repeat runs that are up to date."
+WORKERS = "Runs at the same time; if 0, one for each GPU, else one."
+SCHEDULER = "A dask scheduler, tls://HOST:PORT."
+TLS = "Folder with ca.pem, cert.pem and key.pem for the scheduler."
+SLURM = "Make runs in jobs of Slurm, as this yaml file says."
+LIMIT = "Seconds after which a run is stopped and has failed; 0: none."
+REPORT = "File for how every run ended; - prints it, and all else to stderr."
+
+
+def _with_options_of(start: Callable) -> Callable:
+    """Decorate a command that ends in `**options`: it takes what `start` does, plans aside."""
+    options = [each for name, each in signature(start).parameters.items() if name != "plans"]
+
+    def decorate(command: Callable) -> Callable:
+        own = signature(command)
+        kept = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        command.__signature__ = own.replace(parameters=kept + options)
+        command.__annotations__ |= {each.name: each.annotation for each in options}
+        return command
+
+    return decorate
+
+
+def start(
+    plans: list,
+    *,
+    force: Annotated[bool, typer.Option("--force", help=FORCE)] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would run.")] = False,
+    workers: Annotated[int, typer.Option(min=0, help=WORKERS)] = 0,
+    scheduler: Annotated[str, typer.Option(metavar="ADDRESS", help=SCHEDULER)] = "",
+    tls: Annotated[Path | None, typer.Option(help=TLS)] = None,
+    slurm: Annotated[Path | None, typer.Option(help=SLURM)] = None,
+    time_limit: Annotated[float, typer.Option(min=0, help=LIMIT)] = 0,
+    report: Annotated[Path | None, typer.Option("--json", help=REPORT)] = None,
+) -> None:
+    """Make the runs, or only say what would be done; leaves with the exit code.
+
+    Raises:
+        ValueError: the way in which runs are to be spread cannot be.
+    """
+    from osnb.book import batch
+
+    plans = batch.ordered(plans)
+    # json alone is what a program reads
+    lines = Lines(len(plans), sys.stderr if str(report) == "-" else sys.stdout)
+    engine = batch.engine(
+        plans, workers=workers, scheduler=scheduler, tls=tls, slurm=slurm, told=lines.told
+    )
+    if dry_run:
+        announced(plans, force)
+        raise typer.Exit(0)
+    if report and str(report) != "-":
+        _try_writing(report)
+    raise typer.Exit(_make(plans, engine, lines, report, force=force, limit=time_limit))
+
+
+def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:
+    """Execute the plans, one line each; the exit code."""
+    from osnb.base import workbook
+    from osnb.book import batch, record
+
+    _heed_signals()
+    since, begun, ends = time.monotonic(), record.now(), {}
+    try:
+        with engine as spread:
+            for plan, end in batch.carry_out(plans, spread=spread, **how):
+                ends[str(plan)] = _brief(plan, end)
+                lines.ended(plan, end)
+    except BaseException:
+        for plan in plans:
+            end = record.read(plan.directory) or {}
+            ours = end.get("state") == "interrupted" and end.get("started", "") >= begun
+            if ours and str(plan) not in ends:
+                ends[str(plan)] = _brief(plan, end)
+        raise
+    finally:
+        if report:
+            written(report, _counted(ends))
+    counts = _counted(ends)
+    shown = [state for state in STATES if counts[state] or state != "interrupted"]
+    total = ", ".join(f"{counts[state]} {state}" for state in shown)
+    spent = f"{time.monotonic() - since:.0f} s"
+    print(f"{total} in {spent}; figures are in {workbook.out() / 'figures'}", file=lines.file)
+    return 1 if counts["failed"] or counts["interrupted"] else 0
+
+
+def _counted(ends: Mapping[str, dict]) -> dict:
+    """What --json says: how every run ended, and how many ended so."""
+    counts = Counter(end["state"] for end in ends.values())
+    return {"runs": [*ends.values()], **{state: counts[state] for state in STATES}}
+
+
+def _brief(plan, end: Mapping) -> dict:
+    error = end.get("error")
+    reason = {"reason": f"{error['name']}: {error['value']}"} if error else {}
+    kept = {key: end[key] for key in ("state", "seconds") if key in end}
+    return {"notebook": plan.notebook, "run": plan.run, **kept, **reason}
+
+
+def _heed_signals() -> None:
+    """A closed terminal and SIGTERM are Ctrl-C, so that a run says interrupted."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
+
+
+def _try_writing(report: Path) -> None:
+    """Refuse a file that could not be written when the runs are made; it holds none as yet."""
+    try:
+        written(report, _counted({}))
+    except OSError as error:
+        raise ValueError(f"--json {report} cannot be written: {error.strerror}") from None
+
+
+@_with_options_of(start)
+def run(
+    files: Annotated[
+        list[str], typer.Argument(help="params/<notebook>/<run>.yaml, a folder of them, a glob ...")
+    ],
+    p: Annotated[
+        list[str] | None, typer.Option("-p", metavar="NAME=VALUE", help="Replace a parameter.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds to run, from the file's own up.")] = 1,
+    **options,
+):
+    """Execute the notebook of each params file, after a strict check."""
+    from osnb.book.run import plan
+
+    overrides, named = _overrides(p or []), {}
+    for file in _files(files):
+        first = plan(file, overrides)
+        more = range(first.parameters.get("seed", 0) + 1, first.parameters.get("seed", 0) + seeds)
+        for each in (first, *(plan(file, overrides | {"seed": seed}) for seed in more)):
+            same, other = named.setdefault(str(each), (each, file))
+            if same.parameters != each.parameters:
+                raise ValueError(f"{other} and {file} would both make {each}: rename one of them")
+    start([each for each, _ in named.values()], **options)
+
+
+def _files(texts: list[str]) -> list[Path]:
+    """The params files that files, folders and globs stand for, without repetition.
+
+    A folder that is not called after a notebook stands for the folders in it.
+    """
+    import glob
+
+    from osnb.base import workbook
+
+    chosen = []
+    for text in texts:
+        if not text.strip():
+            raise ValueError("need a params file, a folder of them or a glob; got an empty text")
+        if (folder := Path(text)).is_dir():
+            notebook = workbook.root() / "notebooks" / f"{folder.absolute().name}.ipynb"
+            inner = [] if notebook.is_file() else sorted(folder.glob("*/*.yaml"))
+            files = inner or sorted(folder.glob("*.yaml"))
+        elif glob.has_magic(text):
+            files = [Path(name) for name in sorted(glob.glob(text)) if Path(name).is_file()]
+        else:
+            files = [Path(text)]
+        if not files:
+            raise ValueError(f"no params file (*.yaml) is in {text}")
+        chosen += files
+    return list(dict.fromkeys(chosen))
+
+
+def _overrides(texts: list[str]) -> dict[str, object]:
+    """Values by name, of NAME=VALUE."""
+    from osnb.book.run import Typed
+
+    values = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"-p needs NAME=VALUE, such as seed=3; got {text!r}")
+        if name.strip() in values:
+            raise ValueError(f"-p {name.strip()} is given twice")
+        values[name.strip()] = Typed(value)
+    return values
+
+
+@_with_options_of(start)
+def reproduce(
+    paper: Annotated[str, typer.Option(help=f"One of {', '.join(PAPERS)}; all if left out.")] = "",
+    size: Annotated[str, typer.Option(help="Of the runs: mini, tiny or paper.")] = "mini",
+    **options,
+):
+    """Run every params file of a size: first those that train, then those that read the results."""
+    from osnb.base import workbook
+    from osnb.book.run import CROSS, SIZES, plan
+
+    for value, valid in ((paper, ["", *PAPERS]), (size, SIZES)):
+        if value not in valid:
+            raise ValueError(f"{value!r} is not one of: {', '.join(filter(None, valid))}")
+    digits = f"0{PAPERS[paper]}" if paper else "".join(["0", *PAPERS.values(), CROSS])
+    plans = [plan(file) for file in sorted((workbook.root() / "params").glob("*/*.yaml"))]
+    chosen = [x for x in plans if x.parameters.get("size") == size and x.notebook[0] in digits]
+    if not chosen:
+        raise ValueError(f"no params file has size: {size}" + (f" for {paper}" if paper else ""))
+    start(chosen, **options)

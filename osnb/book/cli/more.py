@@ -1,0 +1,257 @@
+"""Commands that run no notebook: archives, claims, class lists, the course, the report, checks."""
+
+import json as text
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from osnb.book.cli.lines import PAPERS, Force, Json, console, written
+
+COLOURS = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+data = typer.Typer(no_args_is_help=True, help="Build the data that ships with the package.")
+
+
+def export(
+    runs: Annotated[list[str], typer.Argument(help="RUN, NOTEBOOK/RUN, or patterns with * ...")],
+    out: Annotated[Path, typer.Option(help="Zip file to write.")],
+    force: Force = False,
+):
+    """Pack finished runs with params, environment and checksums, for an archive with a DOI."""
+    from osnb.book import archive
+
+    print(*archive.pack(runs, out, force=force), sep="\n")
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="Archive that `osnb export` wrote.")],
+    force: Force = False,
+):
+    """Check an archive and put its runs where `osnb run` would have left them."""
+    from osnb.book import archive
+
+    ends = archive.unpack(file, force=force)
+    for run, end in ends.items():
+        print(f"{run:50} {end}")
+    if any("other code" in end for end in ends.values()):
+        print("made with other code: results notebooks read it, osnb reproduce would train again")
+    print(f"{len(ends)} runs; osnb status lists them, osnb reproduce skips what is up to date")
+
+
+def verify(
+    file: Json = None,
+    golden: Annotated[
+        bool, typer.Option("--golden", help="Hold the code against the goldens first: a minute.")
+    ] = False,
+):
+    """Say which figures, tables and scores no longer follow from code, params and inputs."""
+    from osnb.book import verify
+
+    if golden:
+        verify.hold()
+    rows = verify.verify()
+    if file:
+        written(file, rows)
+    counts = Counter(row["verdict"] for row in rows)
+    if str(file) != "-":
+        for row in rows:
+            if row["verdict"] != "follows":
+                print(f"{row['verdict']:10} {row['artefact']}: {row['what']}")
+        total = ", ".join(f"{counts[name]} {name}" for name in verify.VERDICTS if counts[name])
+        print(f"{len(rows)} artefacts: {total or 'none'}")
+        print(verify.held(), end="")
+    raise typer.Exit(0 if counts["follows"] == len(rows) else 1)
+
+
+def check(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Notebooks and params files; all if left out.")
+    ] = None,
+):
+    """Hold notebooks and params files against the rules of the workbook; 1 if one is broken."""
+    from osnb.book import check
+
+    wrong = list(check.check(files or check.everything()))
+    print(*wrong, sep="\n", end="\n" if wrong else "")
+    print(f"{len(wrong)} broken rules")
+    raise typer.Exit(1 if wrong else 0)
+
+
+def claims(
+    paper: Annotated[str, typer.Option(help=f"One of {', '.join(PAPERS)}; all if left out.")] = "",
+    size: Annotated[str, typer.Option(help="printed, mini, tiny or paper; all if left out.")] = "",
+    file: Json = None,
+):
+    """Decide what the papers claim: on their printed numbers and on the finished runs."""
+    from osnb.evidence import claims
+
+    sizes = [size] if size else [*claims.SIZES]
+    decided = claims.decide([paper] if paper else [*PAPERS], sizes)
+    if file:
+        written(file, text.loads(decided.to_json(orient="records")))  # which has no NaN
+    if str(file) != "-":
+        print(*claims.report(decided), sep="\n")
+
+
+def outputs():
+    """For developers: keep default runs' outputs in notebooks/, their numbers in both READMEs."""
+    from osnb.base import workbook
+    from osnb.book import index, record
+    from osnb.book.publish import keep_outputs
+    from osnb.evidence import gallery
+
+    root, kept = workbook.root(), {}
+    for notebook in sorted((root / "notebooks").glob("*.ipynb")):
+        executed, reason = _default_run(notebook)
+        if not reason:
+            keep_outputs(notebook, executed)
+            kept[notebook.stem] = record.read(executed.parent) or {}
+        print(f"{notebook.stem:30} {reason or 'outputs kept'}")
+    tables = {paper: gallery.rows(root, paper) for paper in gallery.PAPERS}
+    gallery.update(root / "README.md", tables | {"findings": gallery.findings(root)})
+    index.measure(root, kept)
+    index.update(root)
+
+
+def _default_run(notebook: Path) -> tuple[Path, str]:
+    """The executed copy with the notebook's own parameters, and why it cannot serve, if so."""
+    from osnb.base import workbook
+    from osnb.book.run import done, plan
+
+    defaults = workbook.declared(notebook)
+    file = workbook.root() / "params" / notebook.stem / f"{defaults['run']}.yaml"
+    planned = plan(file)
+    executed = planned.directory / "executed.ipynb"
+    if planned.parameters != defaults:
+        return executed, f"left as it is: {file} sets other values than the notebook's defaults"
+    return executed, "" if done(planned) else f"left as it is: its run {planned.run} is not done"
+
+
+def report():
+    """Make report/index.html: all artefacts, the papers' numbers beside ours, the notebooks."""
+    from osnb.book import report
+
+    index = report.build()
+    print(*filter(None, [str(index), report.remark(index)]), sep="\n")
+
+
+def protocol(
+    name: Annotated[str, typer.Argument(help="p1, cifar10, ssb_cub, ...; a wrong one lists all")],
+    split: Annotated[int, typer.Option(help="Of protocols that have several: 0 to 4.")] = 0,
+    images: Annotated[Path | None, typer.Option(help="Folder of the data set.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the file lists.")] = None,
+    reader: Annotated[str, typer.Option(help="How to read the data set.")] = "ilsvrc",
+):
+    """Print a protocol's classes as csv, or write the file lists of a data set in it."""
+    from osnb import protocols
+
+    if (images is None) != (out is None):
+        raise ValueError("file lists need both --images DIR and --out DIR")
+    try:
+        rule = protocols.PROTOCOLS.bind(name, split=split)
+    except TypeError as error:
+        raise ValueError(f"protocol {error}, so it can only be made in a notebook") from None
+    if images is None:
+        print(protocols.class_list(rule()).to_csv(index=False, lineterminator="\n"), end="")
+    else:
+        _file_lists(name, rule, images, out, reader)
+
+
+def _file_lists(name: str, rule: Callable, images: Path, out: Path, reader: str) -> None:
+    from osnb import protocols
+    from osnb.base import workbook
+    from osnb.datasets import READERS
+
+    files = READERS[reader](images).rows
+    classes = rule(available=set(files["wnid"]))
+    if "path" in files:
+        files = files.assign(sample=files["path"])
+    for split, table in protocols.file_lists(classes, files).items():
+        with workbook.writing(out / f"{name}_{split}.csv") as aside:
+            table.to_csv(aside, index=False, header=False, lineterminator="\n")
+        print(f"{out / f'{name}_{split}.csv'}: {len(table)} images")
+    print(protocols.describe(classes))
+
+
+@data.command()
+def wordnet(
+    wordnet: Annotated[Path | None, typer.Option(help="WordNet 3.0's dict folder.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write.")] = None,
+):
+    """Build the noun hierarchy from WordNet 3.0, by default in its place in the package."""
+    from osnb.protocols import hierarchy
+
+    path = out or hierarchy.NOUNS
+    hierarchy.build(path, folder=wordnet)
+    print(f"{path}: {path.stat().st_size:,} bytes")
+
+
+def course(
+    out: Annotated[Path | None, typer.Option(help="New folder, or a .zip with --bundle.")] = None,
+    teacher: Annotated[bool, typer.Option("--teacher", help="Keep solutions, answers.")] = False,
+    bundle: Annotated[bool, typer.Option("--bundle", help="For rooms without a network.")] = False,
+    wheels: Annotated[Path | None, typer.Option(help="Folder of wheels to pack.")] = None,
+    check: Annotated[Path | None, typer.Option(help="Bundle to hold against its sums.")] = None,
+):
+    """Write the students' copy of the course, the lecturer's, or an offline bundle."""
+    from osnb.teach import course
+
+    if check:
+        if out or teacher or bundle or wheels:
+            raise ValueError("--check FILE takes no other option")
+        print(f"{check}: {course.check(check)} files, as its checksum file says")
+        return
+    if not out:
+        raise ValueError("needed: --out FOLDER, --bundle --out FILE.zip, or --check FILE")
+    if (teacher and bundle) or (wheels and not bundle):
+        raise ValueError("--bundle is the students', so without --teacher; --wheels needs it")
+    whose = "the lecturer's copy, with all solutions" if teacher else "the students' copy"
+    leaks, notes = course.bundle(out, wheels=wheels) if bundle else (None, [f"{out}: {whose}"])
+    leaks = course.build(out, teacher=teacher) if leaks is None else leaks
+    print(*(leaks or notes), sep="\n")
+    if leaks:
+        typer.echo(f"osnb: {len(leaks)} leaks; {out} was not written", err=True)
+        raise typer.Exit(1)
+
+
+def doctor(
+    json: Annotated[bool, typer.Option("--json", help="Print json instead of a table.")] = False,
+):
+    """Check Python, versions, torch, kernel, disk, folders and data; say what to do about each."""
+    from osnb.teach.doctor import examine, failed
+
+    lines = examine()
+    if json:
+        found = {"ready": not failed(lines), "lines": [line._asdict() for line in lines]}
+        print(text.dumps(found, indent=1))
+    else:
+        _show(lines)
+    raise typer.Exit(1 if failed(lines) else 0)
+
+
+def _show(lines) -> None:
+    """A table, the advice below what it is about, and the verdict."""
+    from rich.table import Table
+    from rich.text import Text
+
+    screen = console(110, highlight=False)
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    for line in lines:
+        table.add_row(Text(line.state, COLOURS[line.state]), Text(line.name), Text(line.found))
+        if line.advice:
+            table.add_row("", "", Text(f"-> {line.advice}", "bold"))
+    screen.print(table)
+    counts = Counter(line.state for line in lines)
+    if counts["fail"]:
+        screen.print(
+            f"{counts['fail']} failed: notebooks will not run until what the arrows say is done."
+        )
+    elif counts["warn"]:
+        screen.print(f"Ready, with {counts['warn']} to look at.")
+    else:
+        screen.print("Ready: make lab opens the index of the notebooks.")
+
+
+COMMANDS = (report, export, import_, verify, check, course, doctor, claims, outputs, protocol)

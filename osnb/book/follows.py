@@ -1,0 +1,254 @@
+"""What a notebook's results follow from besides settings and inputs: names, with a digest each.
+
+A golden, such as `loss/edl`, stands for what numerical code computes (see `osnb.book.goldens`), so
+no edit of words makes a training stale. A notebook's cells, and of a notebook that trains nothing
+the modules of plots and evidence that its names lead to, are compared as parsed code: without
+comments, docstrings, what is printed, and the texts of errors.
+"""
+
+import ast
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from osnb.base import workbook
+from osnb.base.files import digest
+
+CELLS = "cells"  # a notebook's own code
+UNREHEARSED = "unrehearsed "  # before the digest of all numerical code, for what has no golden
+SHOWN = ("osnb.plots", "osnb.evidence")  # rooms that results are compared with as code
+NUMERICAL = ("base", "protocols", "datasets", "models", "losses.py", "train", "scores", "metrics")
+NUMERICAL += ("experiment",)
+# goldens that a setting of an experiment names, all words of it
+PARTS = {"protocol": "protocol", "external": "protocol", "reader": "reader", "also": "reader"}
+PARTS |= {kind: kind for kind in ("network", "loss", "schedule", "optimizer", "rules", "watch")}
+PARTS |= {"augmentation": "augment", "training": "method", "answer": "method"}
+RULES = ("target", "max_softmax", "max_logit", "energy", "negative_entropy", "feature_norm")
+FITTED = ("openmax", "mahalanobis", "odin")
+METHODS = {"outlier": "oe", "plain": "softmax", "one": "softmax"}  # with other names than parts
+# what computes nothing that no other golden holds
+NOTHING = {"regime/baseline", "augment/none", "rules/plain", "watch/held_out"}
+ASIDE = "osnb.plots.widgets"  # it only shows
+
+
+class Code(NamedTuple):
+    """Parsed code.
+
+    Attributes:
+        text: what of it computes.
+        imports: by name, what it stands for of osnb.
+        chains: what it uses of osnb, each with its first attribute: osnb.plots.bars.
+        names: identifiers that it uses, and attributes.
+        words: texts in it.
+    """
+
+    text: str
+    imports: dict[str, str]
+    chains: set[str]
+    names: set[str]
+    words: set[str]
+
+
+def names(
+    notebook: str,
+    parameters: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    columns: Mapping[str, Any],
+) -> list[str]:
+    """Names of everything that a run's results follow from.
+
+    Args:
+        notebook: its name.
+        parameters: of the run.
+        settings, columns: of a training's Experiment; empty for other notebooks.
+
+    Raises:
+        ValueError: a file that the code is in cannot be read; the message names it.
+    """
+    if notebook.endswith("_train"):
+        return [CELLS, *of_settings(settings, columns)]
+    cells = _cells(notebook)
+    files = _reached(cells)
+    codes = [cells, *map(_code, files)]
+    used, words = (set().union(*parts) for parts in zip(*(x[3:] for x in codes), strict=True))
+    said = {x for value in parameters.values() if isinstance(value, str) for x in value.split()}
+    said |= cells.names | cells.words
+    found = [CELLS, *(file.relative_to(workbook.PACKAGE.parent).as_posix() for file in files)]
+    for golden in goldens():
+        kind, _, short = golden.partition("/")
+        found += [golden] if short in said or (kind == "measure" and short in used) else []
+    published = sorted((workbook.PACKAGE / "published").glob("*/"))
+    found += [f"osnb/published/{folder.name}" for folder in published if folder.name in words]
+    return found + (["osnb/data"] if "hierarchy" in used else [])
+
+
+def now(name: str, notebook: str, there: Mapping[str, str] | None = None) -> str:
+    """What stands behind a name today, as a digest; empty if there is nothing of that name.
+
+    Args:
+        name: of `names`.
+        notebook: whose cells are meant.
+        there: goldens that count, all if none are given; in place of others all numerical code.
+    """
+    path = workbook.PACKAGE.parent / name
+    if name == CELLS:
+        return digest(_cells(notebook).text)
+    if name.startswith("osnb/"):
+        files = [path] if path.is_file() else sorted(x for x in path.rglob("*") if x.is_file())
+        return digest(*(_code(x).text if x.suffix == ".py" else x for x in files)) if files else ""
+    there = goldens() if there is None else there
+    return there.get(name) or UNREHEARSED + numerical()
+
+
+def changed(stamp: Mapping[str, Any]) -> list[str]:
+    """The names in a stamp, or in a run.json, behind which something else stands today.
+
+    Raises:
+        ValueError: a file that the code is in cannot be read; the message names it.
+    """
+    pairs = stamp["goldens"].items()
+    lacked = {name for name, then in pairs if str(then).startswith(UNREHEARSED)}
+    there = {name: digest for name, digest in goldens().items() if name not in lacked}
+    return [name for name, then in pairs if now(name, stamp["notebook"], there) != then]
+
+
+def goldens() -> dict[str, str]:
+    """Digest of each golden by name, from tests/golden."""
+    files = sorted((workbook.root() / "tests" / "golden").glob("*.json"))
+    return {
+        f"{file.stem}/{name}": entry["digest"]
+        for file in files
+        for name, entry in _json(file, file.stat().st_mtime_ns).items()
+    }
+
+
+def held() -> Path:
+    """The file that says for which numerical code the goldens were last found to hold."""
+    return workbook.root() / "tests" / "golden" / "held.txt"
+
+
+def of_settings(settings: Mapping[str, Any], columns: Mapping[str, Any]) -> list[str]:
+    """The goldens that a training uses, as its settings name them."""
+    if not settings:
+        return []
+    chosen = {k: v["name"] if isinstance(v, Mapping) else v for k, v in settings.items()}
+    found = {f"{kind}/{columns[kind]}" for kind in ("method", "regime")}
+    for kind, part in PARTS.items():
+        for name in str(chosen.get(kind, "")).split():
+            found.add(f"{part}/{METHODS.get(name, name) if part == 'method' else name}")
+    if settings["loss"].get("smoothing") and chosen["loss"] == "softmax":
+        found.add("loss/smoothed")
+    fitted = FITTED if chosen["rules"] != "plain" else ()
+    answer = (chosen["answer"],) if chosen["answer"] != "one" else ()
+    return sorted((found | {f"rule/{x}" for x in (*RULES, *fitted, *answer)}) - NOTHING)
+
+
+def numerical() -> str:
+    """Digest of the code of the rooms that goldens stand for, as parsed."""
+    places = [workbook.PACKAGE / room for room in NUMERICAL]
+    files = [file for place in places for file in (sorted(place.rglob("*.py")) or [place])]
+    return digest(*(_code(file).text for file in files if file.is_file()))
+
+
+# Code as it is parsed, once for each version of a file.
+
+
+@cache
+def _json(file: Path, _version: int) -> Any:
+    return json.loads(file.read_text(encoding="utf8"))
+
+
+def _code(file: Path) -> Code:
+    return _parsed(file, file.stat().st_mtime_ns)
+
+
+@cache
+def _parsed(file: Path, _version: int) -> Code:
+    try:
+        return code(file.read_text(encoding="utf8"))
+    except SyntaxError as error:
+        raise ValueError(f"{file}, line {error.lineno}: {error.msg}") from None
+
+
+def _cells(notebook: str) -> Code:
+    file = workbook.root() / "notebooks" / f"{notebook}.ipynb"
+    return _of_cells(file, file.stat().st_mtime_ns) if file.is_file() else code("")
+
+
+@cache
+def _of_cells(file: Path, _version: int) -> Code:
+    """Of a training's cells, those up to the one that saves its scores: the others teach."""
+    cells = workbook.code_cells(file, parameters=False)
+    if file.stem.endswith("_train"):
+        saving = [i for i, cell in enumerate(cells) if "scores" in code(cell).words]
+        cells = cells[: saving[-1] + 1] if saving else cells
+    return code("\n".join(cells))
+
+
+def code(text: str) -> Code:
+    """What there is to know of a module's text."""
+    tree = _Silent().visit(ast.parse(text))
+    nodes, imports, chains, used = list(ast.walk(tree)), {}, set(), set()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "osnb":
+            imports |= {x.asname or x.name: f"{node.module}.{x.name}" for x in node.names}
+    for node in nodes:
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in imports:
+                chains.add(f"{imports[name]}.{attr}")
+                used.add(attr)
+            case ast.Attribute(attr=name) | ast.Name(id=name):
+                used.add(name)
+    constants = (node.value for node in nodes if isinstance(node, ast.Constant))
+    words = {value for value in constants if isinstance(value, str)}
+    return Code(ast.unparse(tree), imports, chains | {*imports.values()}, used, words)
+
+
+class _Silent(ast.NodeTransformer):
+    """Takes away what computes nothing: docstrings, what is printed, and the texts of errors."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        match node.value:
+            case ast.Constant() | ast.Call(func=ast.Name(id="print")):
+                return ast.Pass()
+        return self.generic_visit(node)
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.JoinedStr):
+                inner.values = []
+            elif isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+                inner.value = ""
+        return node
+
+
+def _reached(cells: Code) -> list[Path]:
+    """Modules of `SHOWN` that a notebook's names lead to, followed through, sorted."""
+    found: set[Path] = set()
+    waiting = [cells]
+    while waiting:
+        for chain in waiting.pop().chains:
+            file = _file_of(chain)
+            if file and file not in found:
+                found.add(file)
+                waiting.append(_code(file))
+    return sorted(found)
+
+
+def _file_of(chain: str) -> Path | None:
+    """The module that a chain ends in, re-exports followed; none outside of `SHOWN`."""
+    if not chain.startswith(SHOWN) or chain.startswith(ASIDE):
+        return None
+    base, parts = workbook.PACKAGE, chain.split(".")[1:]
+    for part, following in zip(parts, [*parts[1:], ""], strict=True):
+        base = base / part
+        if (file := base.with_suffix(".py")).is_file():
+            return file
+        inner = base / (following or "__init__")
+        if not (inner.is_dir() or inner.with_suffix(".py").is_file()):
+            init = base / "__init__.py"
+            target = _code(init).imports.get(following) if init.is_file() else None
+            return _file_of(target) if target else init
+    return None

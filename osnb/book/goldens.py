@@ -1,0 +1,154 @@
+"""Goldens: the numbers of rehearsals, in tests/golden, which say what today's code computes.
+
+A golden is equal to the bit on the kind of processor that wrote it; on another one floats are
+compared within a tolerance, orders and lists exactly. `python -m osnb.book.goldens` writes those
+anew that have changed (`make golden`), and the commit shows which.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from osnb.base import workbook
+from osnb.book import follows
+
+SOME = 8  # values of an array that are kept
+TRAINED = ("method", "regime", "rules", "watch", "optimizer")  # kinds that take some steps
+FINE, ROUGH = 1e-4, 5e-2  # tolerance between processors, absolute and relative; after steps
+
+
+def names() -> list[str]:
+    """Every golden that the code has: "loss/edl"."""
+    from osnb.experiment.rehearsal import REHEARSALS
+
+    return [f"{kind}/{name}" for kind, inner in REHEARSALS.items() for name in inner]
+
+
+def rehearsed(name: str) -> dict[str, Any]:
+    """What the code computes today, as a golden says it.
+
+    Returns:
+        processor, exact (digests of texts and whole numbers), near (some floats), digest of all.
+    """
+    from osnb.experiment.rehearsal import REHEARSALS
+
+    kind, _, short = name.partition("/")
+    with _one_thread():
+        numbers = REHEARSALS[kind][short]()
+    exact, near, bits = {}, {}, []
+    for key, value in sorted(numbers.items()):
+        array = value if isinstance(value, str) else np.ascontiguousarray(value)
+        bits.append(workbook.digest(key, array if isinstance(value, str) else array.tobytes()))
+        if isinstance(value, str) or array.dtype.kind in "biu":
+            exact[key] = bits[-1]
+        elif kind not in TRAINED or key.endswith((" loss", " max_logit", " term", " slope")):
+            near[key] = _some(array[:1] if key.endswith(" loss") else array)
+    return {
+        "processor": processor(),
+        "exact": workbook.digest(*exact.values()) if kind not in TRAINED else "",
+        "near": near,
+        "digest": workbook.digest(*bits),
+    }
+
+
+def agrees(golden: Mapping[str, Any] | None, found: Mapping[str, Any], name: str) -> bool:
+    """Whether what was rehearsed is what a golden says."""
+    if golden is None or golden["digest"] == found["digest"]:
+        return golden is not None
+    if golden["processor"] == found["processor"]:
+        return False
+    if golden["exact"] != found["exact"] or golden["near"].keys() != found["near"].keys():
+        return False
+    far = ROUGH if _kind(name) in TRAINED else FINE
+    pairs = ((golden["near"][key], found["near"][key]) for key in golden["near"])
+    return all(len(x) == len(y) and np.allclose(x, y, rtol=far, atol=far) for x, y in pairs)
+
+
+def kept(name: str) -> dict[str, Any] | None:
+    """The golden of that name in tests/golden; none if there is none."""
+    kind, _, short = name.partition("/")
+    file = _folder() / f"{kind}.json"
+    return json.loads(file.read_text()).get(short) if file.is_file() else None
+
+
+def check() -> list[str]:
+    """Goldens that the code does not agree with; if there are none, this is noted."""
+    wrong = [name for name in names() if not agrees(kept(name), rehearsed(name), name)]
+    if not wrong and not follows.goldens().keys() - {*names()}:
+        _note()
+    return wrong
+
+
+def renew() -> list[str]:
+    """Write the goldens that the code does not agree with; gives their names."""
+    found, changed = {}, []
+    for name in names():
+        golden, new = kept(name), rehearsed(name)
+        if not agrees(golden, new, name):
+            golden, changed = new, [*changed, name]
+        found.setdefault(_kind(name), {})[name.partition("/")[2]] = golden
+    for kind, goldens in found.items():
+        workbook.write_json(_folder() / f"{kind}.json", goldens)
+    _note()
+    return changed
+
+
+def _note() -> None:
+    with workbook.writing(follows.held()) as aside:
+        aside.write_text(follows.numerical() + "\n")
+
+
+def _folder() -> Path:
+    return workbook.root() / "tests" / "golden"
+
+
+def _kind(name: str) -> str:
+    return name.partition("/")[0]
+
+
+def _some(array: np.ndarray) -> list[float]:
+    """A few values, evenly apart, those at an end of the floats aside."""
+    flat = array.ravel().astype(float)
+    flat = flat[np.isfinite(flat)]
+    chosen = np.unique(np.linspace(0, max(len(flat) - 1, 0), SOME).astype(int))
+    return [float(f"{x:.7g}") for x in flat[chosen]] if len(flat) else []
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Sums in one order, whatever machine."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@cache
+def processor() -> str:
+    """The kind of processor, as far as numbers depend on it: vendor, instructions, BLAS core."""
+    import torch
+    from threadpoolctl import threadpool_info
+
+    lines = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").is_file() else ""
+    vendor = next((x.split()[-1] for x in lines.splitlines() if x.startswith("vendor_id")), "?")
+    cores = {x.get("architecture") for x in threadpool_info() if x["user_api"] == "blas"}
+    cores = ", ".join(sorted(core for core in cores if core))
+    return f"{vendor}, {torch.backends.cpu.get_cpu_capability()}, {cores}, 1 thread"
+
+
+if __name__ == "__main__":
+    changed = renew()
+    print(*changed, f"{len(changed)} of {len(names())} goldens written anew", sep="\n")
+    sys.exit(0)

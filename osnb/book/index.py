@@ -1,0 +1,190 @@
+"""The index of the course: what every notebook teaches, needs and costs, and paths through all.
+
+Titles, aims and needs are read from the notebooks' first cells, seconds and memory from the runs
+that `osnb outputs` keeps, reading time from the length of the text: nothing is typed twice.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from osnb.base import workbook
+from osnb.evidence import gallery
+
+MEASURED = "measured.csv"
+PAPERS = {
+    "0": "all three",
+    "1": "Palechor et al. 2023",
+    "2": "Vaze et al. 2022",
+    "3": "Kim et al. 2021",
+    "4": "all three",
+}
+WORDS, LINE = 130, 4  # words of text read in a minute, seconds for a line of code
+
+
+class Session(NamedTuple):
+    """One sitting: what it is about, its length in minutes, and the notebooks in their order."""
+
+    topic: str
+    minutes: int
+    notebooks: tuple[str, ...]
+
+
+def paths() -> dict[str, list[Session]]:
+    """The sessions of each way through the course, by its name, as in sessions.csv."""
+    ways: dict[str, list[Session]] = {}
+    for row in pd.read_csv(Path(__file__).with_name("sessions.csv")).itertuples():
+        session = Session(row.topic, row.minutes, tuple(row.notebooks.split()))
+        ways.setdefault(row.path, []).append(session)
+    return ways
+
+
+# What a notebook says of itself
+
+
+def cells(notebook: Path) -> list[dict]:
+    """Cells of a notebook, their source as one text."""
+    found = json.loads(notebook.read_text(encoding="utf8"))["cells"]
+    return [cell | {"source": "".join(cell["source"])} for cell in found]
+
+
+def about(notebook: Path) -> dict[str, str]:
+    """Section, claim, learn and need, from the first cell.
+
+    Raises:
+        ValueError: the cell has no such title, or does not say what is learnt or needed.
+    """
+    text = cells(notebook)[0]["source"]
+    title = re.match(r"# ([^:\n]+): (.+)", text)
+    learn = re.search(r"\*\*You will learn\*\*(.+?)(?=\n\s*\n|\*\*You need|\Z)", text, re.S)
+    need = re.search(r"\*\*You need\*\*(.+?)(?=\n\s*\n|Measured:|\Z)", text, re.S)
+    if not (title and learn and need):
+        wanted = "'# Section: claim', **You will learn** and **You need**"
+        raise ValueError(f"the first cell of {notebook.name} needs {wanted}")
+    learn, need = (" ".join(x[1].split()).replace("|", r"\|") for x in (learn, need))
+    return {
+        "section": title[1],
+        "claim": title[2],
+        "learn": learn[:1].upper() + learn[1:],
+        "need": need[:1].upper() + need[1:],
+    }
+
+
+def reading(notebook: Path) -> int:
+    """Minutes to read a notebook up to its exercises, from its words and lines of code."""
+    words = lines = 0
+    for cell in cells(notebook):
+        before, end, _ = cell["source"].partition("## Exercises")
+        if cell["cell_type"] == "markdown":
+            words += len(before.split())
+        else:
+            lines += sum(bool(line.strip()) for line in before.splitlines())
+        if end:
+            break
+    return math.ceil(words / WORDS + lines * LINE / 60)
+
+
+# What it costs
+
+
+def measured(root: Path) -> pd.DataFrame:
+    """Seconds and gigabytes (both whole or to one decimal) of each notebook's default run."""
+    file = root / "notebooks" / MEASURED
+    found = pd.read_csv(file, index_col="notebook")
+    return pd.DataFrame(
+        {"seconds": found["seconds"].round().astype(int), "gb": (found["memory"] / 1e9).round(1)}
+    )
+
+
+def measure(root: Path, runs: Mapping[str, Mapping]) -> None:
+    """Put the costs of runs into the file of measurements; other notebooks keep theirs.
+
+    Args:
+        root: the project's folder.
+        runs: content of run.json by notebook; one that was resumed, or does not say its memory,
+            is passed over.
+    """
+    file = root / "notebooks" / MEASURED
+    old = pd.read_csv(file, index_col="notebook") if file.is_file() else pd.DataFrame()
+    rows = {}
+    for name, run in runs.items():
+        machine = run.get("checklist", {}).get("infrastructure", {})
+        memory = int(machine.get("peak", {}).get("memory") or 0)
+        if memory and not run.get("resumed"):
+            costs = {"run": run["run"], "seconds": run.get("seconds", 0), "memory": memory}
+            costs |= {"cores": machine.get("cpus"), "processor": machine.get("processor")}
+            rows[name] = costs
+    new = pd.DataFrame.from_dict(rows, orient="index")
+    table = pd.concat([old.drop(index=[*rows], errors="ignore"), new])
+    there = {path.stem for path in (root / "notebooks").glob("*.ipynb")}
+    table = table[table.index.isin(there)].sort_index().rename_axis("notebook")
+    with workbook.writing(file) as aside:
+        table.to_csv(aside, lineterminator="\n")
+
+
+# Tables
+
+
+def notebooks(root: Path) -> pd.DataFrame:
+    """A row of text per notebook: what it is, teaches, needs and costs."""
+    costs, rows = measured(root), []
+    for path in sorted((root / "notebooks").glob("*.ipynb")):
+        said = about(path)
+        cost = costs.loc[path.stem] if path.stem in costs.index else None
+        rows.append(
+            {
+                "notebook": f"[{path.stem}]({path.name})",
+                "paper, section": f"{PAPERS[path.stem[0]]}: {said['section']}",
+                "what you learn": said["learn"],
+                "what you need before": said["need"],
+                "run, s": "-" if cost is None else f"{cost['seconds']:.0f}",
+                "memory, GB": "-" if cost is None else f"{cost['gb']:.1f}",
+                "read, min": str(reading(path)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def path(root: Path, sessions: Sequence[Session]) -> pd.DataFrame:
+    """A row of text per session and one of sums; what time is left is for exercises and talk."""
+    costs, rows = measured(root)["seconds"], []
+    for session in sessions:
+        run = int(costs.reindex(session.notebooks).fillna(0).sum())
+        read = sum(reading(root / "notebooks" / f"{name}.ipynb") for name in session.notebooks)
+        rows.append([run, read, session.minutes - read - math.ceil(run / 60), session.minutes])
+    rows.append([sum(column) for column in zip(*rows, strict=True)])
+    heads = ["run, s", "read, min", "exercises and talk, min", "in all, min"]
+    table = pd.DataFrame(rows, columns=heads).astype(str)
+    links = [", ".join(f"[{n}]({n}.ipynb)" for n in session.notebooks) for session in sessions]
+    topics = [f"{i}. {session.topic}" for i, session in enumerate(sessions, start=1)]
+    table.insert(0, "notebooks", [*links, f"{sum(len(s.notebooks) for s in sessions)} notebooks"])
+    table.insert(0, "session", [*topics, "**sum**"])
+    return table
+
+
+def extremes(root: Path) -> pd.DataFrame:
+    """The notebook that takes longest and the one that needs most memory, each with both costs."""
+    costs = measured(root)
+    rows = {"longest": costs["seconds"].idxmax(), "largest": costs["gb"].idxmax()}
+    text = {
+        what: [name, f"{costs.at[name, 'seconds']} s", f"{costs.at[name, 'gb']} GB"]
+        for what, name in rows.items()
+    }
+    table = pd.DataFrame(text, index=["notebook", "time", "memory"]).T
+    return table.rename_axis("").reset_index()
+
+
+def blocks(root: Path) -> dict[str, pd.DataFrame]:
+    """Every table of the index, by the name of its place in notebooks/README.md."""
+    ways = {f"path {name}": path(root, sessions) for name, sessions in paths().items()}
+    return {"notebooks": notebooks(root), "extremes": extremes(root), **ways}
+
+
+def update(root: Path) -> None:
+    """Write the tables into notebooks/README.md."""
+    gallery.update(root / "notebooks" / "README.md", blocks(root))

@@ -1,0 +1,246 @@
+"""run.json, the one source of a run's status: written whole, read so that it tells the truth."""
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from osnb.base import workbook
+
+PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
+KEPT = 20  # attempts that run.json remembers
+PACKAGES += ("papermill", "distributed")
+CODE = ("osnb", "notebooks", "params")
+STATES = ("queued", "running", "done", "failed", "interrupted")
+NEEDED = {"notebook": str, "run": str, "state": str, "parameters": dict}  # of every run.json
+BRIEF = ("state", "started", "finished", "seconds", "host", "pid", "commit")  # of old attempts
+
+
+def write(directory: Path, content: Mapping[str, Any]) -> None:
+    """Write the run.json of the run in `directory`."""
+    workbook.write_json(directory / "run.json", content)
+
+
+def read(directory: Path) -> dict[str, Any] | None:
+    """The run's run.json, none if it has none; without its process, `running` is `interrupted`.
+
+    One that was queued and never began is what it was before, or `interrupted` if it was nothing.
+    A run of another host is taken at its word, unless its lock is free. A run whose run.json is
+    not whole has failed, with an error called `BrokenRecord`.
+    """
+    try:
+        with open(f"{directory}/run.json", encoding="utf8") as file:
+            found = json.load(file)
+    except OSError:
+        return None
+    except (ValueError, RecursionError):
+        found = None
+    if not _is_whole(found):
+        return _broken(Path(directory))
+    if found["state"] in ("running", "queued") and not _has_owner(directory, found):
+        return found.get("before") or found | {"state": "interrupted"}
+    return found
+
+
+def _is_whole(found: Any) -> bool:
+    """Whether a run.json says what every reader of it needs."""
+    needed = NEEDED
+    if isinstance(found, dict) and found.get("state") in ("running", "queued"):
+        needed = NEEDED | {"host": str, "pid": int, "before": dict}
+        found = {"before": {}} | found
+    kinds = isinstance(found, dict) and all(
+        isinstance(found.get(key), kind) for key, kind in needed.items()
+    )
+    return kinds and found["state"] in STATES
+
+
+def _broken(directory: Path) -> dict[str, Any]:
+    why = f"{directory / 'run.json'} is no whole record of a run; the next run replaces it"
+    found = {"notebook": directory.parent.name, "run": directory.name, "parameters": {}}
+    error = {"name": "BrokenRecord", "value": why, "cell": None}
+    return found | {"host": "unknown", "state": "failed", "error": error}
+
+
+def everything() -> list[dict[str, Any]]:
+    """Every run.json under runs/, sorted by notebook and run."""
+    found = map(read, sorted(_folders(workbook.out() / "runs")))
+    return [run for run in found if run is not None]
+
+
+def _folders(runs: Path) -> list[str]:
+    """runs/<notebook>/<run>, twice a listing: a glob would look into every folder."""
+    inner = [entry.path for entry in os.scandir(runs) if entry.is_dir()] if runs.is_dir() else []
+    return [entry.path for folder in inner for entry in os.scandir(folder) if entry.is_dir()]
+
+
+# The lock of a run: held by the process that makes it, and free as soon as that is gone.
+
+
+def lock(directory: Path, *, timeout: float = 0):
+    """The lock of the run in `directory`, as a context; the system frees it with its process.
+
+    Raises:
+        filelock.Timeout: on entering: another process holds it, for `timeout` seconds.
+    """
+    from filelock import FileLock
+
+    folder = directory.parent.parent / ".locks" / directory.parent.name
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileLock(folder / f"{directory.name}.lock", timeout=timeout, poll_interval=0.2)
+
+
+def _free(directory: Path) -> bool:
+    from filelock import Timeout
+
+    try:
+        with lock(directory):
+            return True
+    except (Timeout, OSError):
+        return False
+
+
+def _has_owner(directory: str | Path, found: Mapping[str, Any]) -> bool:
+    """Whether the process that wrote a run.json is there; on other hosts, its lock tells."""
+    if found["host"] == platform.node():
+        return began(found["pid"]) == found.get("began")
+    return found["state"] == "queued" or not _free(Path(directory))
+
+
+@cache
+def _boot() -> float:
+    """Seconds since the epoch; asked once, since it moves with the clock."""
+    import psutil
+
+    return psutil.boot_time()
+
+
+def began(pid: int) -> float | None:
+    """When a process began, in seconds after the machine did; none if there is no such process.
+
+    Another process with the same number has another time.
+    """
+    import psutil
+
+    try:
+        return round(psutil.Process(pid).create_time() - _boot(), 1)
+    except psutil.Error:
+        return None
+
+
+def owner() -> dict[str, Any]:
+    """This process: host, pid, and when it began."""
+    return {"host": platform.node(), "pid": os.getpid(), "began": began(os.getpid())}
+
+
+def attempts(directory: Path) -> list[dict[str, Any]]:
+    """Every earlier attempt at the run in `directory`, in brief, the oldest first."""
+    found = read(directory)
+    if found is None:
+        return []
+    before = found.get("attempts", [])
+    if found["state"] == "queued" or "started" not in found:
+        return before
+    brief = {key: found[key] for key in BRIEF if key in found}
+    if "error" in found:
+        error = found["error"]
+        brief["reason"] = f"{error['name']}: {error['value']}"[:200]
+    return [*before, brief][-KEPT:]
+
+
+def queue(directory: Path, content: Mapping[str, Any]) -> None:
+    """Say that this process is going to make the run in `directory`, unless another one is at it.
+
+    What the run was before is kept: it is that again if this process ends before it begins.
+
+    A run that was nothing yet is not synced to the disk, which takes most of a batch's planning:
+    after a power cut it is nothing again.
+    """
+    from filelock import Timeout
+
+    found = {**content, **owner(), "state": "queued"}
+    with suppress(Timeout), lock(directory):
+        before = read(directory)
+        if before and before["state"] == "queued":
+            before = before.get("before")
+        found["attempts"] = attempts(directory)
+        if before:
+            write(directory, found | {"before": before})
+            return
+        directory.mkdir(parents=True, exist_ok=True)
+        aside = directory / ".queued.json"
+        aside.write_text(json.dumps(found))
+        aside.replace(directory / "run.json")
+
+
+def seconds(found: Mapping[str, Any] | None) -> float | None:
+    """Seconds that a run took when it was last made, after its run.json; none if it never was."""
+    tries = [*found.get("attempts", []), found] if found else []
+    return next((x.get("seconds") for x in tries[::-1] if x.get("state") == "done"), None)
+
+
+# Where, when and with what a run is made.
+
+
+def circumstances() -> dict[str, Any]:
+    """Where, when and with what a run starts: owner, machine, versions, commit."""
+    return {"started": now(), **owner(), **_machine(), **_tree(str(workbook.root()))}
+
+
+@cache
+def _machine() -> dict[str, Any]:
+    import psutil
+
+    return {
+        "system": platform.platform(),
+        "processor": _processor(),
+        "cpus": os.cpu_count(),
+        "memory": psutil.virtual_memory().total,
+        "gpus": gpus(),
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in PACKAGES},
+    }
+
+
+@cache
+def _tree(root: str) -> dict[str, Any]:
+    """The commit, and whether code or parameters differ from it; asked once by each process."""
+    changes = said("git", "-C", root, "status", "--porcelain", "--", *CODE)
+    return {
+        "commit": said("git", "-C", root, "rev-parse", "HEAD"),
+        "dirty": None if changes is None else bool(changes),
+    }
+
+
+def gpus() -> list[str]:
+    """Names of the GPUs of this machine, as far as nvidia-smi knows them."""
+    return (said("nvidia-smi", "--query-gpu=name", "--format=csv,noheader") or "").splitlines()
+
+
+def _processor() -> str:
+    """The processor's name; /proc tells more than Python does."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def now() -> str:
+    """The time, UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def said(*command: str) -> str | None:
+    """What a command prints; none if it is missing or fails."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

@@ -1,0 +1,220 @@
+"""The report: a static site of all artefacts, built by Sphinx, read without a network."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pandas as pd
+from filelock import FileLock
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from osnb.base import workbook
+from osnb.book import publish
+from osnb.book.report import facts
+from osnb.book.verify import verify
+from osnb.evidence import claims, gallery
+
+VERDICTS = "verify.json"  # in report/: what `verify` said of the artefacts when it was made
+INPUTS = "inputs.txt"  # in report/: the digest of what it was made from
+HERE = Path(__file__).parent
+MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2/*")  # of its 24 MB what pages need
+BUILDERS = ("sphinx", "myst-nb", "furo", "sphinx-mathjax-offline")
+
+
+def build() -> Path:
+    """Make report/ under `workbook.out()` from figures, runs, notebooks and params files.
+
+    Nothing is executed. If nothing changed since the last time, nothing is done; else the pages
+    that changed are made again in runs/.report/, and report/ is replaced when all went well.
+
+    Returns:
+        The path of index.html.
+
+    Raises:
+        ChildProcessError: Sphinx failed or warned; the message is what it said.
+    """
+    work, target = workbook.out() / "runs" / ".report", workbook.out() / "report"
+    work.mkdir(parents=True, exist_ok=True)
+    with FileLock(work / "lock"):
+        inputs, known = fingerprint(), target / INPUTS
+        whole = known.is_file() and (target / "index.html").is_file()
+        if not whole or known.read_text() != inputs:
+            verdicts = verify()
+            if not prepare(work / "source", verdicts):
+                shutil.rmtree(work / "html", ignore_errors=True)
+            _sphinx(work)
+            _replace(work / "html", target, inputs, verdicts)
+    return target / "index.html"
+
+
+def remark(index: Path) -> str:
+    """What the report says of its artefacts that do not follow; nothing if all do."""
+    verdicts = json.loads(index.with_name(VERDICTS).read_text(encoding="utf8"))
+    wrong = any(row["verdict"] != "follows" for row in verdicts)
+    return f"{facts.follows(verdicts)}; osnb verify says why" if wrong else ""
+
+
+def fingerprint() -> str:
+    """Digest of the names, sizes and times of all that the report shows or follows from."""
+    root, out = workbook.root(), workbook.out()
+    places = [(workbook.PACKAGE, f"**/*.{kind}") for kind in ("py", "csv", "css", "md")]
+    places += [(root, "notebooks/*.ipynb"), (root, "params/**/*.yaml"), (root, "figures/*/*/*")]
+    places += [(out, "figures/*/*/*"), (out, "runs/[0-9]*/*/*.*")]
+    files = sorted({file for base, pattern in places for file in base.glob(pattern)})
+    states = [f"{x} {x.stat().st_size} {x.stat().st_mtime_ns}" for x in files]
+    return workbook.digest(*(f"{name} {metadata.version(name)}" for name in BUILDERS), *states)
+
+
+def _sphinx(work: Path) -> None:
+    """Build work/html from work/source; a warning is an error."""
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-j", "2", "--no-color"]
+    folders = ["-d", work / "doctrees", work / "source", work / "html"]
+    ended = subprocess.run([*command, *folders], capture_output=True, text=True)
+    if ended.returncode:  # what it made is no base: pages left unread next time warn no more
+        shutil.rmtree(work / "doctrees", ignore_errors=True)
+        said = (ended.stderr or ended.stdout).strip()
+        raise ChildProcessError(f"the report was not made, the one before stays; Sphinx:\n{said}")
+
+
+def _replace(html: Path, target: Path, inputs: str, verdicts: list[dict[str, str]]) -> None:
+    """Put a copy of `html` in the place of `target`, which is whole before and after."""
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".report-") as folder:
+        aside = shutil.copytree(html, Path(folder) / "new", ignore=shutil.ignore_patterns(".*"))
+        (aside / INPUTS).write_text(inputs)
+        (aside / VERDICTS).write_text(json.dumps(verdicts, indent=1) + "\n", encoding="utf8")
+        if target.exists():
+            target.rename(Path(folder) / "old")
+        aside.rename(target)
+
+
+# Its source folder: pages made from templates, and the files that they show
+
+
+def prepare(folder: Path, verdicts: list[dict[str, str]]) -> bool:
+    """Bring the folder up to date; what stays the same keeps its time, what is gone goes.
+
+    Sphinx then reads again only what changed.
+
+    Args:
+        folder: of the sources.
+        verdicts: from `verify`.
+
+    Returns:
+        Whether it holds the same names as before, so that each page's list of pages stays.
+    """
+    wanted = dict(_files(verdicts))
+    before = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    for name in before - wanted.keys():
+        (folder / name).unlink()
+    for name, content in wanted.items():
+        path = folder / name
+        if name not in before or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    return before == wanted.keys()
+
+
+def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
+    """Each file of the source folder: its name there and its content."""
+    done = facts.runs()
+    decided = claims.decide([*gallery.PAPERS], [*claims.SIZES])
+    papers, notebooks = facts.papers(decided, verdicts), facts.notebooks(done)
+    yield "conf.py", (HERE / "conf.py").read_bytes()
+    yield "_static/report.css", (HERE / "report.css").read_bytes()
+    yield from _mathjax()
+    for notebook in notebooks:
+        yield from _notebook(notebook)
+    for paper in papers:
+        yield from _figures(paper)
+    render = _renderer(notebooks)
+    for paper in [paper for paper in papers if paper["done"]]:
+        yield f"{paper['key']}.md", render("paper", paper=paper)
+    for notebook in notebooks:
+        yield f"{notebook['name']}/index.md", render("notebook", notebook=notebook)
+    yield "claims.md", render("claims", papers=facts.claimed(decided))
+    counts = {"runs": len(done), "span": facts.span(done), "sizes": facts.sizes(decided)}
+    counts["follows"] = facts.follows(verdicts)
+    yield "index.md", render("index", papers=papers, notebooks=notebooks, **counts)
+
+
+def _mathjax() -> Iterator[tuple[str, bytes]]:
+    """MathJax as the package sphinx-mathjax-offline brings it, so that no page asks a server."""
+    package = "sphinx-mathjax-offline"
+    folder = Path(metadata.distribution(package).locate_file(f"{package}/static/mathjax"))
+    for path in [path for pattern in MATHJAX for path in sorted(folder.glob(pattern))]:
+        yield f"_static/mathjax/{path.relative_to(folder)}", path.read_bytes()
+
+
+def _notebook(notebook: dict) -> Iterator[tuple[str, bytes]]:
+    for page in notebook["pages"]:
+        has = page["run"] in {each["run"] for each in notebook["params"]}
+        anchor = f"#params-{notebook['name']}-{page['run']}" if has else ""
+        content = json.loads(page["source"].read_text(encoding="utf8"))
+        content["cells"] = _titled(content["cells"], notebook["name"])
+        text = _shown(content, f"{page['note']} [Params](index.md{anchor}).")
+        yield f"{notebook['name']}/{page['run']}.ipynb", text.encode()
+    for each in notebook["params"]:
+        yield f"{notebook['name']}/params/{each['run']}.yaml", each["file"].read_bytes()
+
+
+def _titled(cells: list[dict], name: str) -> list[dict]:
+    """The cells, behind a title where none of them begins with one: a page needs it."""
+    if facts.title(cells):
+        return cells
+    said = {"cell_type": "markdown", "metadata": {}, "source": f"# {name}", "id": "osnb-title"}
+    return [said, *cells]
+
+
+def _shown(content: dict, note: str) -> str:
+    """A notebook to be read: with the note under its title, without what needs a kernel."""
+    for cell in [cell for cell in content["cells"] if cell["cell_type"] == "code"]:
+        for output in cell["outputs"]:
+            output.get("data", {}).pop(publish.WIDGET, None)
+        last = "".join(cell["source"]).strip().rpartition("\n")[2].strip()
+        cell["metadata"]["mystnb"] = {"image": {"alt": f"Output of {last}"}}
+    content["metadata"].pop("widgets", None)
+    said = {"cell_type": "markdown", "metadata": {}, "source": f":::{{note}}\n{note}\n:::"}
+    content["cells"].insert(1, said | {"id": "osnb-note"})
+    if content["nbformat_minor"] < 5:  # cells had no ids then
+        for cell in content["cells"]:
+            cell.pop("id", None)
+    return json.dumps(content, indent=1)
+
+
+def _figures(paper: dict) -> Iterator[tuple[str, bytes]]:
+    for made in [made for each in paper["done"] for part in each["parts"] for made in part]:
+        for name in made["files"].values():
+            yield f"{made['place']}/{name}", (made["folder"] / name).read_bytes()
+
+
+def _renderer(notebooks: list[dict]) -> Callable[..., bytes]:
+    """A function that fills a template of pages/."""
+    pages = {(each["name"], page["run"]) for each in notebooks for page in each["pages"]}
+    params = {(each["name"], file["run"]) for each in notebooks for file in each["params"]}
+    environment = Environment(
+        loader=FileSystemLoader(HERE / "pages"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+    def links(made: dict) -> str:
+        notebook, run = made["notebook"], made["run"]
+        here, index = (notebook, run) in pages, f"{notebook}/index.md"
+        copy = f"[notebook]({notebook}/{run}.ipynb)" if here else f"[elsewhere]({index})"
+        anchor = f"#params-{notebook}-{run}" if (notebook, run) in params else ""
+        return f"{copy}, [params]({index}{anchor})"
+
+    environment.filters |= {"links": links, "preview": _preview}
+    return lambda name, **known: environment.get_template(f"{name}.md").render(**known).encode()
+
+
+def _preview(table: pd.DataFrame, rows: int, columns: int) -> str:
+    """The upper left corner of a table, as Sphinx's csv-table."""
+    text = table.iloc[:rows, :columns].to_csv(index=False, lineterminator="\n")
+    return f"```{{csv-table}}\n:header-rows: 1\n:class: data\n\n{text}```"

@@ -1,0 +1,181 @@
+"""What the report says of artefacts, runs, notebooks and claims, as values for the templates."""
+
+import json
+import re
+from collections import Counter
+
+import pandas as pd
+
+from osnb.base import workbook
+from osnb.book import record
+from osnb.book.verify import VERDICTS, shown
+from osnb.evidence import gallery
+
+KEPT = "Not executed here: these are the notebook and the outputs that are in git."
+SHORT = 7  # characters of a commit
+ANSWERS = {"holds": "hold", "does not hold": "do not", "undecided": "undecided"}  # of several
+
+
+def runs() -> list[dict]:
+    """run.json of each run that is done and has its executed copy, by notebook and run."""
+    done = [run for run in record.everything() if run["state"] == "done"]
+    for run in done:
+        folder = workbook.out() / "runs" / run["notebook"] / run["run"]
+        run["executed"] = folder / "executed.ipynb"
+    return [run for run in done if run["executed"].is_file()]
+
+
+def notebooks(done: list[dict]) -> list[dict]:
+    """Each notebook with its title, its pages (a run each, or the copy in git) and params files."""
+    known = []
+    for path in sorted((workbook.root() / "notebooks").glob("*.ipynb")):
+        name = path.stem
+        pages = [_page(run) for run in done if run["notebook"] == name]
+        pages = pages or [{"run": workbook.declared(path)["run"], "source": path, "note": KEPT}]
+        params = sorted((workbook.root() / "params" / name).glob("*.yaml"))
+        bases = (workbook.root(), workbook.out())
+        published = {x.name for base in bases for x in (base / "figures" / name).glob("*")}
+        known.append(
+            {
+                "name": name,
+                "title": title(json.loads(path.read_text(encoding="utf8"))["cells"]),
+                "pages": pages,
+                "params": [{"run": file.stem, "file": file} for file in params],
+                "elsewhere": sorted(published - {page["run"] for page in pages}),
+            }
+        )
+    return known
+
+
+def _page(found: dict) -> dict:
+    when = f"{found['finished'][:16].replace('T', ' ')} UTC"
+    note = f"Executed here, {when}, in {found['seconds']:.0f} s, {_commit(found)}."
+    return {"run": found["run"], "source": found["executed"], "note": note}
+
+
+def _commit(found: dict) -> str:
+    if not found.get("commit"):
+        return "no commit known"
+    return f"commit {found['commit'][:SHORT]}" + (" with changes" if found.get("dirty") else "")
+
+
+def title(cells: list[dict]) -> str:
+    """The heading that a notebook begins with; nothing if it begins otherwise."""
+    first = "".join(cells[0]["source"]) if cells and cells[0]["cell_type"] == "markdown" else ""
+    found = re.match(r"# +(\S.*)", first)
+    return found[1] if found else ""
+
+
+def follows(verdicts: list[dict[str, str]]) -> str:
+    """How many artefacts follow from code, params and inputs, and how many do not, by verdict."""
+    counts = Counter(row["verdict"] for row in verdicts)
+    wrong = ", ".join(f"{counts[x]} {x}" for x in VERDICTS if x != "follows" and counts[x])
+    said = f"{counts['follows']} of {len(verdicts)} figures, tables and scores tables follow"
+    return f"{said}, {wrong} do not" if wrong else said
+
+
+def span(done: list[dict]) -> list[str]:
+    """The first and the last run: when, which, at what commit."""
+    ordered = sorted(done, key=lambda found: found["finished"])
+    ends = [ordered[0], ordered[-1]] if ordered else []
+    return [f"{x['finished'][:10]}, {x['notebook']}/{x['run']}, {_commit(x)}" for x in ends]
+
+
+def papers(decided: pd.DataFrame, verdicts: list[dict[str, str]]) -> list[dict]:
+    """Each paper with its artefacts, how many of them are done, and its claims' answers."""
+    found = gallery.artefacts(workbook.root(), workbook.out())
+    wrong = {x["artefact"]: x["verdict"] for x in verdicts if x["verdict"] != "follows"}
+    found["wrong"] = [_verdict(row, wrong) if row.run else "" for row in found.itertuples()]
+    return [
+        _paper(paper, title, found[found["paper"] == paper], decided[decided["paper"] == paper])
+        for paper, title in gallery.PAPERS.items()
+    ]
+
+
+def _verdict(row: tuple, wrong: dict[str, str]) -> str:
+    """Why a part of an artefact does not follow; nothing if it does."""
+    stem = shown(row.folder / row.file)
+    return next((wrong[x] for x in (stem, f"{stem}.csv", f"{stem}.svg") if x in wrong), "")
+
+
+def _paper(paper: str, title: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:
+    each = [_artefact(name, part, decided) for name, part in rows.groupby("artefact", sort=False)]
+    done = [x for x in each if not x["waits"]]
+    kinds = {kind: [x for x in each if x["kind"] == kind] for kind in ("table", "figure")}
+    count = {kind: f"{sum(not x['waits'] for x in of)} of {len(of)}" for kind, of in kinds.items()}
+    known = {"key": paper, "title": title, "reading": gallery.READING.get(paper, "")}
+    known |= {"done": done, "total": len(each), "count": count}
+    known["wrong"] = sum(bool(x["wrong"]) for x in done)
+    return known | {"open": [x for x in each if x["waits"]], "answers": _answers(decided)}
+
+
+def _artefact(name: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:
+    """An artefact with its parts, what it waits for, and the answers of its claims."""
+    first = rows.iloc[0]
+    about = decided[decided["section"].map(lambda section: _about(section, name)).astype(bool)]
+    made = [_made(row) for row in rows.to_dict("records") if row["run"]]
+    parts = list(dict.fromkeys(each["part"] for each in made))
+    return {
+        "name": name,
+        "anchor": f"{first['paper']}-{name.lower().replace(' ', '-')}",
+        "kind": first["kind"],
+        "title": first["title"],
+        "waits": list(dict.fromkeys(rows.loc[rows["run"] == "", "notebook"])),
+        "wrong": list(dict.fromkeys(filter(None, rows["wrong"]))),
+        "parts": [[each for each in made if each["part"] == part] for part in parts],
+        "answers": _answers(about),
+    }
+
+
+def _made(row: dict) -> dict:
+    names = {kind: f"{row['file']}.{kind}" for kind in ("svg", "csv", "tex", "json")}
+    files = {kind: name for kind, name in names.items() if (row["folder"] / name).is_file()}
+    place = f"figures/{row['notebook']}/{row['run']}"
+    alt = f"{row['part']} of {row['paper']}, {row['run']}: {row['title']}"
+    table = pd.read_csv(row["folder"] / names["csv"], dtype=str, keep_default_na=False)
+    return row | {"files": files, "place": place, "alt": alt, "table": table}
+
+
+def _about(section: str, artefact: str) -> bool:
+    """Whether a claim's section, such as "Table 2a" or "Tables 5, 6", names the artefact."""
+    kind, number = artefact.split()
+    return section.startswith(kind) and number in re.findall(r"\d+", section)
+
+
+def sizes(decided: pd.DataFrame) -> list[str]:
+    """The sizes on which any claim is decided."""
+    told = set(decided.loc[decided["answer"] != "undecided", "size"])
+    return [size for size in decided["size"].unique() if size in told]
+
+
+def _answers(decided: pd.DataFrame) -> dict[str, str]:
+    """By size that decides any: how many claims hold, do not hold, are undecided."""
+    found = {}
+    for size in sizes(decided):
+        counts = decided.loc[decided["size"] == size, "answer"].value_counts()
+        words = [f"{counts[x]} {word}" for x, word in ANSWERS.items() if x in counts]
+        found[size] = ", ".join(words)
+    return found
+
+
+def claimed(decided: pd.DataFrame) -> list[dict]:
+    """A table of claims per paper: one row per claim and scope, sizes beside each other."""
+    found = []
+    for paper, rows in decided.groupby("paper", sort=False):
+        columns = sizes(rows)
+        lines = []
+        for (name, where), cells in rows.groupby(["id", "where"], sort=False):
+            first = cells.iloc[0]
+            answers = {row.size: _answer(row) for row in cells.itertuples(index=False)}
+            head = not lines or lines[-1]["id"] != name
+            known = {"id": name, "where": where, "claim": first.to_dict() if head else None}
+            lines.append(known | {"cells": [answers.get(size, "") for size in columns]})
+        found.append({"paper": paper, "sizes": columns, "lines": lines})
+    return found
+
+
+def _answer(row: tuple) -> str:
+    if row.answer == "undecided":
+        return "undecided"
+    between = "" if pd.isna(row.low) else f" [{row.low:+.2f}, {row.high:+.2f}]"
+    return f"{row.answer} {row.number:+.3f}{between}"

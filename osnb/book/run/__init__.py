@@ -1,0 +1,25 @@
+"""One params file: checked against its notebook before a kernel starts, then executed.
+
+`runs/<notebook>/<run>/run.json` says how it went and is the only source of status.
+"""
+
+from osnb.book.run.choices import lacking
+from osnb.book.run.execution import done, execute, inputs, not_run, once
+from osnb.book.run.kernels import interrupt
+from osnb.book.run.plans import CROSS, SIZES, Plan, Refused, Typed, plan
+
+__all__ = [
+    "CROSS",
+    "SIZES",
+    "Plan",
+    "Refused",
+    "Typed",
+    "done",
+    "execute",
+    "inputs",
+    "interrupt",
+    "lacking",
+    "not_run",
+    "once",
+    "plan",
+]

@@ -1,0 +1,242 @@
+"""A run is made at most once at a time, and says in run.json how it went."""
+
+import json
+import logging
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from osnb.base import stamps, workbook
+from osnb.book import follows, record
+from osnb.book.publish import publish, results
+from osnb.book.run import kernels
+from osnb.book.run.checklist import checklist, epochs
+from osnb.book.run.choices import lacking
+from osnb.book.run.kernels import Kernel
+from osnb.book.run.plans import Plan
+
+TAIL = 15  # lines of a failing cell's output that run.json keeps
+AGAIN = 2  # times that a run whose kernel died goes on from its checkpoint
+OFTEN = 1.0  # seconds between two notes of where a run is
+
+
+def inputs(plan: Plan) -> dict[str, str]:
+    """Digest of the data of every run that the notebook collects; {} if it collects none.
+
+    Variants of what params/ describes are none: `tables.collect` leaves them out.
+    """
+    if not plan.collects:
+        return {}
+    from osnb.evidence.tables import described, repeats
+
+    there = cache(described)
+    found = stamps.finished(plan.reads, plan.parameters["size"])
+    ours = ((path, x) for path, x in found if repeats(x, there(x["notebook"])))
+    return {x["run"]: stamps.data(path.parent) for path, x in ours}
+
+
+def done(plan: Plan) -> bool:
+    """Whether the run ended well with these parameters and inputs, follows, and is all there."""
+    found = record.read(plan.directory)
+    return (
+        found is not None
+        and found["state"] == "done"
+        and (plan.directory / "executed.ipynb").is_file()
+        and found.get("outputs") == results(plan.directory)
+        and found["parameters"] == plan.parameters
+        and found.get("inputs") == inputs(plan)
+        and found.get("settings") == plan.follows["settings"]
+        and not follows.changed(found)
+    )
+
+
+def _content(plan: Plan) -> dict[str, Any]:
+    said = {"parameters": plan.parameters, "code": plan.code(), "inputs": inputs(plan)}
+    return plan.follows | said
+
+
+def _hash(content: dict[str, Any]) -> str:
+    """One digest of what a run follows from: parameters that change a number, code and inputs."""
+    parameters = {k: v for k, v in content["parameters"].items() if k not in workbook.LOCAL}
+    rest = {key: content[key] for key in ("settings", "code", "inputs")}
+    return stamps.of(rest | {"parameters": parameters})
+
+
+def once(
+    plan: Plan, *, force: bool = False, limit: float = 0, make: Callable | None = None
+) -> dict[str, Any] | None:
+    """Make a run that is not done, unless another process is at it.
+
+    A run whose kernel died, killed perhaps for memory, goes on from its checkpoint, `AGAIN`
+    times. Figures that somebody took away are put back. Without its data no kernel is started.
+
+    Args:
+        plan: what to make.
+        force: even if it is done.
+        limit: seconds that an attempt may take; 0 for no limit.
+        make: in place of `execute`.
+
+    Returns:
+        run.json's content, whose `state` is skipped if nothing had to be made; none if another
+        process holds the run's lock.
+    """
+    from filelock import Timeout
+
+    make = make or execute
+    try:
+        with record.lock(plan.directory):
+            if not force and done(plan):
+                publish(plan.directory, plan.figures)
+                return {"state": "skipped"}
+            if why := lacking(plan):
+                return not_run(plan, why)
+            for _ in range(1 + AGAIN):
+                end = make(plan, limit=limit)
+                if end.get("error", {}).get("name") != "DeadKernelError":
+                    break
+            return end
+    except Timeout:
+        return None
+
+
+def not_run(plan: Plan, why: str) -> dict[str, Any]:
+    """Say in run.json that a run has failed before it began; gives its content."""
+    end = {"notebook": plan.notebook, "run": plan.run, "parameters": plan.parameters}
+    end |= {**record.owner(), "attempts": record.attempts(plan.directory)}
+    end |= {"state": "failed", "error": {"name": "NotRun", "value": why, "cell": None}}
+    with suppress(OSError):  # a full disk
+        record.write(plan.directory, end)
+    return end
+
+
+def execute(plan: Plan, *, limit: float = 0, through: Callable | None = None) -> dict[str, Any]:
+    """Execute the notebook with the plan's parameters and say in run.json how it went.
+
+    A failed run keeps its executed notebook too, so that people can look at it.
+
+    Args:
+        plan: what to make.
+        limit: seconds after which the kernel is interrupted and, soon after, killed; 0: never.
+        through: in place of a kernel, for timing what is around it.
+
+    Returns:
+        The content of run.json; `state` is done, failed or interrupted.
+    """
+    begin = kernels.started(plan.source.parent) if through is None else nullcontext()
+    with begin as kernel:  # at once: it starts while we find out what it is to do
+        content = {"notebook": plan.notebook, "run": plan.run, "seed": plan.parameters.get("seed")}
+        content |= _content(plan) | {"attempts": record.attempts(plan.directory)}
+        content |= {"hash": _hash(content), "resumed": epochs(plan)} | record.circumstances()
+        through = through or partial(_papermill, kernel=kernel)
+        with _recorded(plan, content) as heard:
+            content |= through(plan, limit, heard)
+    return content
+
+
+@contextmanager
+def _recorded(plan: Plan, content: dict[str, Any]) -> Iterator[Callable[[int, int], None]]:
+    """run.json while the block runs and after it; gives what to call before every cell."""
+    begun = said = time.monotonic()
+    record.write(plan.directory, content | {"state": "running"})
+
+    def heard(cell: int, of: int) -> None:
+        nonlocal said
+        if time.monotonic() - said > OFTEN:
+            said = time.monotonic()
+            now = {"state": "running", "progress": {"cell": cell, "of": of}}
+            record.write(plan.directory, content | now)
+
+    content["state"] = "interrupted"
+    try:
+        yield heard
+    finally:
+        spent = {"finished": record.now(), "seconds": round(time.monotonic() - begun, 1)}
+        content |= spent | {"outputs": results(plan.directory)}
+        content["checklist"] = checklist(plan, content)
+        record.write(plan.directory, content)
+
+
+def _papermill(plan: Plan, limit: float, heard: Callable, kernel: Kernel) -> dict[str, Any]:
+    """What run.json says of the end: the state and, of a failed run, the error."""
+    execute_notebook = _imported()
+    # beside the run's folder, which the notebook clears of what other code left there
+    aside = plan.directory.with_name(f".{plan.run}.ipynb")
+    for old in (aside, plan.directory / "executed.ipynb"):
+        old.unlink(missing_ok=True)
+    options = {"progress_bar": False, "kernel_name": "python3", "language": "python"}
+    options |= {"start_timeout": 120, "engine_name": kernels.engine(), "heard": heard}
+    options["kernel_manager_class"] = kernel.manager()
+    with kernels.limited(limit) as reached:
+        try:
+            execute_notebook(plan.source, aside, plan.given, cwd=plan.source.parent, **options)
+            _whole(aside)
+            if plan.trains and not (plan.directory / "scores.parquet").is_file():
+                raise FileNotFoundError(f"{plan} wrote no scores.parquet in {plan.directory}")
+            end = {"state": "done", "unpublished": publish(plan.directory, plan.figures)}
+        except Exception as error:
+            explained = _explained(error, aside)
+            if reached():
+                late = {"name": "TimeLimit", "value": f"not done after {limit:g} s"}
+                explained |= late
+            stopped = explained["name"] == "KeyboardInterrupt"
+            end = {"state": "interrupted" if stopped else "failed", "error": explained}
+        finally:
+            if _cells(aside):
+                aside.replace(plan.directory / "executed.ipynb")
+            aside.unlink(missing_ok=True)  # a part of a notebook, on a full disk
+        return end | {"used": kernel.used()}
+
+
+def _imported() -> Callable:
+    """papermill's, imported without the grammar of IRIs, a second that nothing here needs."""
+    missing = "rfc3987_syntax" not in sys.modules
+    if missing:
+        sys.modules["rfc3987_syntax"] = None  # jsonschema then does without
+    try:
+        from papermill.execute import execute_notebook
+    finally:
+        if missing:
+            del sys.modules["rfc3987_syntax"]
+    logging.getLogger("papermill").setLevel(logging.CRITICAL)  # run.json and the caller tell
+    return execute_notebook
+
+
+def _explained(error: Exception, executed: Path) -> dict[str, Any]:
+    """The error, and the cell that was running with the last lines of its output."""
+    name, value = getattr(error, "ename", type(error).__name__), getattr(error, "evalue", error)
+    explained = {"name": name, "value": str(value), "cell": None, "tail": []}
+    code = [cell for cell in _cells(executed) if cell["cell_type"] == "code"]
+    for number, cell in enumerate(code, start=1):
+        if cell["metadata"].get("papermill", {}).get("start_time"):
+            parts = ["".join(out.get("text", "")) for out in cell["outputs"]]
+            parts += [line for out in cell["outputs"] for line in out.get("traceback", [])]
+            lines = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(parts)).splitlines()
+            explained |= {"cell": number, "tail": lines[-TAIL:]}
+    if name == "CellExecutionError" and "KeyboardInterrupt" in explained["tail"]:
+        explained["name"] = "KeyboardInterrupt"  # IPython prints it and raises nothing
+    return explained
+
+
+def _whole(executed: Path) -> None:
+    """papermill takes a notebook for done that has left by sys.exit().
+
+    Raises:
+        RuntimeError: a code cell was not executed.
+    """
+    code = [cell for cell in _cells(executed) if cell["cell_type"] == "code"]
+    for number, cell in enumerate(code, start=1):
+        if "".join(cell["source"]).strip() and cell["execution_count"] is None:
+            raise RuntimeError(f"the notebook was left before cell In [{number}] of {len(code)}")
+
+
+def _cells(notebook: Path) -> list[dict[str, Any]]:
+    """The cells of a notebook, none if there is no whole one."""
+    try:
+        return json.loads(notebook.read_text())["cells"]
+    except (OSError, ValueError):
+        return []

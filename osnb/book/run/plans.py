@@ -1,0 +1,235 @@
+"""What a run would be: its params file held against its notebook, before a kernel starts."""
+
+import ast
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from osnb import experiment
+from osnb.base import stamps, workbook
+from osnb.book import runs
+
+SIZES = ("mini", "tiny", "paper")
+LONGEST = 200  # of a run's name, in characters: file systems hold 255, and its lock and aside more
+CROSS = "4"  # first digit of notebooks that read the results of every paper
+
+
+class Refused(ValueError):
+    """Input for which nothing is started; the message is a sentence for the person."""
+
+
+class Typed(str):
+    """What a person typed for a parameter: text where the default is text, else read as yaml."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run that could be made.
+
+    Attributes:
+        notebook: its name, without suffix.
+        run: name of the run.
+        parameters: the value of every parameter that the notebook declares.
+        given: those of them that papermill injects.
+    """
+
+    notebook: str
+    run: str
+    parameters: dict[str, Any]
+    given: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.notebook}/{self.run}"
+
+    @property
+    def source(self) -> Path:
+        return workbook.root() / "notebooks" / f"{self.notebook}.ipynb"
+
+    @property
+    def directory(self) -> Path:
+        return workbook.out() / "runs" / self.notebook / self.run
+
+    @property
+    def figures(self) -> Path:
+        return workbook.out() / "figures" / self.notebook / self.run
+
+    @property
+    def trains(self) -> bool:
+        return self.notebook.endswith("_train")
+
+    @property
+    def collects(self) -> bool:
+        """Whether the notebook reads finished training runs, which only `collect` does."""
+        return _collects(self.source, _version(self.source))
+
+    @property
+    def reads(self) -> str:
+        """Pattern of the training notebooks whose results it reads: its paper's, or all of them."""
+        return "*_train" if self.notebook.startswith(CROSS) else f"{self.notebook[0]}?_*_train"
+
+    @cached_property
+    def follows(self) -> dict[str, Any]:
+        """What the run's numbers follow from besides inputs, see `runs.follows_from`."""
+        return runs.follows_from(self.notebook, self.parameters)
+
+    def code(self) -> str:
+        """One digest of the code that the run follows from."""
+        return stamps.of(self.follows["goldens"])
+
+
+# What is read from files, once for each version of a file: a batch has thousands of plans.
+
+
+def _version(file: Path) -> tuple[int, int]:
+    found = file.stat()
+    return found.st_mtime_ns, found.st_size
+
+
+@cache
+def _declared(notebook: Path, _of) -> dict[str, Any]:
+    return workbook.declared(notebook)
+
+
+@cache
+def _collects(notebook: Path, _of) -> bool:
+    trees = map(ast.parse, workbook.code_cells(notebook))
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    return any(isinstance(node, ast.Attribute) and node.attr == "collect" for node in nodes)
+
+
+# Checks. Neither papermill nor torch is imported before they have passed.
+
+
+def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
+    """Hold a params file, and values that replace some of its own, against its notebook.
+
+    Args:
+        file: `<any folder>/<notebook>/<run>.yaml`.
+        overrides: these join the run's name where they differ from the file; `Typed` or values.
+
+    Raises:
+        Refused: the file is no mapping of the notebook's parameters to values of their types,
+            its `run` is not its own name, there is no such notebook, the notebook has not
+            exactly one parameters cell, of literals, or has a cell that is no Python, a value
+            names no size, or there is no such experiment, nothing in it reading an override.
+    """
+    file = Path(file).absolute()
+    own, notebook = read(file), _notebook(file)
+    try:
+        defaults = _declared(notebook, _version(notebook))
+        values = _checked(_laid_over(own, overrides or {}, defaults), defaults, file)
+        _collects(notebook, _version(notebook))  # every cell is Python
+        runs.settled(defaults | values)
+    except (ValueError, SyntaxError) as error:
+        raise Refused(str(error)) from None
+    if values.get("run") != file.stem:
+        raise Refused(
+            f"{file} needs the line 'run: {file.stem}', its own name; got {values.get('run')!r}"
+        )
+    ours = workbook.root() / "params" / notebook.stem / file.name
+    base = defaults | (read(ours) if ours != file and ours.is_file() else own)
+    values["run"] = experiment.variant(file.stem, base, defaults | values)
+    if len(values["run"]) > LONGEST or not re.fullmatch(workbook.PLAIN, values["run"]):
+        raise Refused(
+            f"{file} would make the run {values['run']!r}; a name needs at most {LONGEST} letters, "
+            "digits, _ . + = -, the first a letter, a digit or _"
+        )
+    return Plan(notebook.stem, values["run"], defaults | values, values)
+
+
+def _laid_over(own: Mapping, overrides: Mapping, defaults: Mapping) -> dict[str, Any]:
+    """A file's values and those that replace some; a training's settings go into `overrides`."""
+    declared = {k: _typed(k, v, defaults[k]) for k, v in overrides.items() if k in defaults}
+    others = {k: str(v) for k, v in overrides.items() if k not in defaults}
+    if others and experiment.is_training(defaults):
+        return experiment.folded(defaults | own | declared, others)
+    return {**own, **declared, **others}
+
+
+def _notebook(file: Path) -> Path:
+    folder = workbook.root() / "notebooks"
+    path = folder / f"{file.parent.name}.ipynb"
+    if not path.is_file():
+        valid = sorted(path.stem for path in folder.glob("*.ipynb"))
+        raise Refused(
+            f"the folder of {file} must be called after a notebook; there is no "
+            f"'{file.parent.name}'{_near(file.parent.name, valid)}"
+        )
+    return path
+
+
+def _checked(values: Mapping, defaults: Mapping, file: Path) -> dict[str, Any]:
+    for key in values:
+        if key not in defaults:
+            raise Refused(f"unknown parameter '{key}' for {file}{_near(str(key), defaults)}")
+    if "size" in defaults and (size := values.get("size", defaults["size"])) not in SIZES:
+        raise Refused(f"size {size!r} of {file} is not one of: {', '.join(SIZES)}")
+    return {k: workbook.checked(file.parent.name, k, v, defaults[k]) for k, v in values.items()}
+
+
+def _typed(name: str, value: Any, default: Any) -> Any:
+    """The value of an override."""
+    if not isinstance(value, Typed) or isinstance(default, str):
+        return str(value) if isinstance(value, Typed) else value
+    with suppress(yaml.YAMLError, RecursionError):
+        return yaml.load(str(value), _Loader)
+    raise Refused(f"-p {name} needs a value that yaml can read; got {str(value)[:60]!r}")
+
+
+def _near(name: str, valid: Iterable[str]) -> str:
+    """The end of a sentence: `; did you mean 'x'? valid: x, y`."""
+    close = difflib.get_close_matches(name, valid := list(valid), n=1)
+    return (f"; did you mean '{close[0]}'?" if close else ";") + f" valid: {', '.join(valid)}"
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """The safe loader, which alone would keep the last of two equal keys without a word."""
+
+    def construct_mapping(self, node, deep=False):
+        seen = set()
+        for key, _ in node.value:
+            wrong = None if isinstance(key.value, str) else "a name must be one word"
+            if wrong is None and key.value in seen:
+                wrong = f"'{key.value}' is given twice"
+            if wrong:
+                raise yaml.constructor.ConstructorError(None, None, wrong, key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def read(file: Path) -> dict[str, Any]:
+    """The content of a params file.
+
+    Raises:
+        Refused: it is no mapping of names to values, each once; the message says where.
+    """
+    try:
+        return _parsed(file, _version(file))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", "it is no text in UTF-8")
+        raise Refused(f"{file} cannot be read as a params file: {reason}") from None
+
+
+@cache
+def _parsed(file: Path, _of) -> dict[str, Any]:
+    try:
+        content = yaml.load(file.read_text(encoding="utf8"), _Loader)
+    except RecursionError:
+        raise Refused(f"{file} is nested too deeply; it needs lines of 'name: value'") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise Refused(f"{file} is no valid yaml{line}: {problem}") from None
+    if not content:
+        raise Refused(f"{file} is empty; it needs lines such as 'run: {file.stem}'")
+    if not isinstance(content, dict):
+        raise Refused(f"{file} needs lines of 'name: value'; it holds a {type(content).__name__}")
+    return content

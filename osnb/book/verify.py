@@ -1,0 +1,230 @@
+"""Whether every figure, table and scores table still follows from what its stamp says."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from osnb import experiment
+from osnb.base import stamps, workbook
+from osnb.book import follows, runs
+from osnb.book.run import plans
+
+ACROSS = "4"  # first digit of notebooks that read the tables of every paper
+VERDICTS = {
+    "follows": "bytes, code, settings and inputs are those of the stamp",
+    "missing": "a file that the stamp lists is gone",
+    "edited": "a file has other bytes than the stamp says, or the stamp was edited",
+    "unstamped": "no stamp explains the file",
+    "code": "what computed it computes otherwise now: the names of what changed follow",
+    "parameters": "the params file, or what its names stand for, says otherwise now",
+    "inputs": "a run that it was computed from has other data, is gone, or does not follow",
+}
+EXPLAINED = ("*.svg", "*.csv", "*.tex", "scores*.parquet")  # files that need a stamp
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """What one stamp explains: a figure or table in its formats, or a scores table.
+
+    Attributes:
+        path: without suffix, or of the file that no stamp explains.
+        stamp: none if there is none, or none that is whole.
+        wrong: verdict and reason found in the files themselves, if any.
+    """
+
+    path: Path
+    stamp: dict[str, Any] | None
+    wrong: tuple[str, str] | None
+
+    @property
+    def key(self) -> str:
+        return f"{self.path.parent.parent.name}/{self.path.parent.name}"
+
+
+def verify() -> list[dict[str, str]]:
+    """One row per artefact in figures/ and runs/: artefact, run, verdict (of `VERDICTS`), what."""
+    for cached in (_changed, _data, _described):
+        cached.cache_clear()
+    artefacts = [each for folder in _folders() for each in _artefacts(folder)]
+    verdicts = {each.path: each.wrong or _own(each) for each in artefacts}
+    tables = _tables(artefacts)
+    rows = []
+    for each in artefacts:
+        verdict, what = verdicts[each.path]
+        if verdict == "follows":
+            verdict, what = _from_inputs(each, tables, verdicts) or (verdict, what)
+        row = {"artefact": shown(each.path), "run": each.key, "verdict": verdict, "what": what}
+        rows.append(row)
+    return rows
+
+
+def hold() -> None:
+    """Rehearse all that has a golden.
+
+    Raises:
+        ValueError: the code computes otherwise than some of them say.
+    """
+    from osnb.book import goldens
+
+    if wrong := goldens.check():
+        raise ValueError(
+            f"the code computes otherwise than {len(wrong)} goldens say: {', '.join(wrong)}; "
+            "make golden writes them anew, if that is on purpose"
+        )
+
+
+def held() -> str:
+    """A line, if numerical code has changed since the goldens were last held against it."""
+    file = follows.held()
+    if not file.is_file() or file.read_text(encoding="utf8").strip() == follows.numerical():
+        return ""
+    return (
+        "numerical code has changed since it was last held against the goldens, by which the "
+        "verdicts go: osnb verify --golden does it\n"
+    )
+
+
+def params_file(notebook: str, run: str) -> Path | None:
+    """The file in params/ that a run, or the run that it is a variant of, is called after."""
+    files = (workbook.root() / "params" / notebook).glob("*.yaml")
+    named = [file for file in files if run == file.stem or run.startswith(f"{file.stem}-")]
+    return max(named, key=lambda file: len(file.stem), default=None)
+
+
+def _folders() -> list[Path]:
+    """Folders of runs, those of which `tables.collect` takes the last by name after the others."""
+    bases = (workbook.root() / "figures", workbook.out() / "figures", workbook.out() / "runs")
+    found = [x for base in dict.fromkeys(bases) for x in sorted(base.glob("[0-9]*/[!.]*"))]
+    return [folder for folder in found if folder.is_dir()]
+
+
+def _artefacts(folder: Path) -> Iterator[Artefact]:
+    explained: set[str] = set()
+    for file in sorted(folder.glob("*.json")):
+        if file.name not in stamps.RECORDS and (stamp := stamps.read(file)):
+            explained |= {*stamp["files"]}
+            yield Artefact(file.with_suffix(""), stamp, _bytes(folder, stamp["files"]))
+    for file in sorted(file for pattern in EXPLAINED for file in folder.glob(pattern)):
+        if file.name not in explained:
+            broken = file.with_suffix(".json").is_file()
+            wrong = ("edited", f"its stamp {file.stem}.json is not whole, or was edited")
+            yield Artefact(
+                file, None, wrong if broken else ("unstamped", f"no stamp lists {file.name}")
+            )
+
+
+def _bytes(folder: Path, files: Mapping[str, str]) -> tuple[str, str] | None:
+    """What is wrong with the files of a stamp."""
+    for name, sha256 in files.items():
+        if not (folder / name).is_file():
+            return "missing", f"{name} is gone"
+        if workbook.file_hash(folder / name) != sha256:
+            return "edited", f"{name} has other bytes than its stamp says"
+    return None
+
+
+def _own(artefact: Artefact) -> tuple[str, str]:
+    """The verdict as far as the stamp, the code and the params file tell."""
+    stamp, key = artefact.stamp, artefact.key
+    notebook, run = stamp["notebook"], stamp["run"]
+    if f"{notebook}/{run}" != key:
+        return "edited", f"its stamp is that of {notebook}/{run}"
+    if not (workbook.root() / "notebooks" / f"{notebook}.ipynb").is_file():
+        return "code", f"{notebook} is gone"
+    verdict, wrong = "code", ""
+    try:
+        if names := _changed(notebook, tuple(sorted(stamp["goldens"].items()))):
+            return "code", f"computes otherwise now: {', '.join(names)}"
+        verdict = "parameters"
+        wrong = _otherwise(stamp)
+    except Exception as error:  # whatever a broken file does to its reader
+        wrong = f"{notebook} or what it needs cannot be read: {error}".partition("\n")[0]
+    return (verdict, wrong) if wrong else ("follows", "")
+
+
+@cache
+def _changed(notebook: str, goldens: tuple[tuple[str, str], ...]) -> list[str]:
+    return follows.changed({"notebook": notebook, "goldens": dict(goldens)})
+
+
+def _otherwise(stamp: Mapping[str, Any]) -> str:
+    """How the params file no longer says what a run was made with, if so."""
+    notebook, then = stamp["notebook"], stamp["parameters"]
+    if (file := params_file(notebook, stamp["run"])) is None:
+        return ""
+    now = workbook.declared(workbook.root() / "notebooks" / f"{notebook}.ipynb")
+    now |= plans.read(file)
+    if names := sorted((now.keys() ^ then.keys()) - workbook.LOCAL):
+        return f"params/{notebook}/{file.name} says otherwise: {', '.join(names)}"
+    values = {name: then.get(name, now[name]) for name in now}  # json has sorted them
+    if experiment.variant(file.stem, now, values) != stamp["run"]:
+        differ = [x for x in now if x not in workbook.LOCAL and then[x] != now[x]]
+        named = {x for x in differ if workbook.difference(x, then[x]) in stamp["run"]}
+        names = [x for x in differ if x not in named] or ["the run's name"]
+        return f"params/{notebook}/{file.name} says otherwise: {', '.join(names)}"
+    if runs.settled(values)[0] != stamp["settings"]:
+        return f"the names in params/{notebook}/{file.name} stand for other settings"
+    return ""
+
+
+def _tables(artefacts: list[Artefact]) -> dict[tuple[str, str], Artefact]:
+    """The scores table that a results notebook finds, by digit of the paper and run."""
+    return {
+        (digit, each.stamp["run"]): each
+        for each in artefacts
+        if each.path.name == "scores" and each.stamp
+        for digit in (each.stamp["notebook"][:1], ACROSS)
+    }
+
+
+@cache
+def _data(folder: Path) -> str:
+    return stamps.data(folder)
+
+
+def _from_inputs(
+    artefact: Artefact,
+    tables: Mapping[tuple[str, str], Artefact],
+    verdicts: Mapping[Path, tuple[str, str]],
+) -> tuple[str, str] | None:
+    """What is wrong with the runs that a results notebook has read, if anything."""
+    stamp = artefact.stamp
+    if stamp["notebook"].endswith("_train"):  # its inputs are images, not runs
+        return None
+    for run, digest in stamp["inputs"].items():
+        table = tables.get((stamp["notebook"][:1], run))
+        if table is None:
+            return "inputs", f"made from {run}, whose scores table is gone"
+        name = f"{table.path.parent.parent.name}/{run}"
+        if verdicts[table.path][0] != "follows":
+            return "inputs", f"made from {name}, which does not follow ({verdicts[table.path][0]})"
+        if _data(table.path.parent) != digest:
+            return "inputs", f"made from {name}, which has other data now"
+        if not _counts(table.stamp):
+            return "inputs", f"made from {name}, a variant of what params/ describes, left out now"
+    return None
+
+
+def _counts(stamp: Mapping[str, Any]) -> bool:
+    """Whether `tables.collect` takes the run for one of an experiment in params/."""
+    from osnb.evidence.tables import repeats
+
+    try:
+        return repeats(stamp, _described(stamp["notebook"])) is not None
+    except Exception:  # of a broken file, which the table's own verdict tells of
+        return True
+
+
+@cache
+def _described(notebook: str) -> dict[str, dict[str, Any]]:
+    from osnb.evidence.tables import described
+
+    return described(notebook)
+
+
+def shown(path: Path) -> str:
+    """A path as the rows of `verify` give it: below the project's folder, or whole."""
+    root = workbook.root()
+    return str(path.relative_to(root) if path.is_relative_to(root) else path)

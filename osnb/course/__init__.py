@@ -1,7 +1,0 @@
-"""The course: one source of notebooks, a students' and a lecturer's copy, and a bundle of it."""
-
-from osnb.course.build import build
-from osnb.course.bundle import bundle, check
-from osnb.course.leaks import leaks
-
-__all__ = ["build", "bundle", "check", "leaks"]

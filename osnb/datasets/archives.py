@@ -1,0 +1,277 @@
+"""Readers of other data sets, as their archives unpack: fine-grained ones, and far test sets.
+
+CUB, Stanford Cars, FGVC-Aircraft and ImageNet-21K-P are those of the Semantic Shift Benchmark.
+The far ones are all for testing; they are looked for in `root`, which may hold several data sets,
+each in the folder that its archive unpacks to.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from osnb.datasets.images import BrokenImage, Images, kept
+from osnb.datasets.photographs import decode
+from osnb.datasets.readers import by_class, divided, names_in, photographs, rows
+from osnb.datasets.small import fixed, need
+
+CUB = "CUB_200_2011 with images.txt, classes.txt, image_class_labels.txt, train_test_split.txt"
+CARS = "Stanford Cars with cars_annos.mat, and the images in the folder that it names"
+AIRCRAFT = "FGVC-Aircraft's data/ with images/ and images_variant_{train,val,test}.txt"
+DTD = "Describable Textures as dtd/images/<texture>/*.jpg"
+PLACES = "Places365 as places365_standard/val/<category>/*.jpg"
+# folders of ODIN's archives: what its release calls each set, and the folder inside, if any
+ODIN = {
+    "lsun_crop": ("LSUN", "test"),
+    "lsun_resize": ("LSUN_resize", "LSUN_resize"),
+    "isun": ("iSUN", "iSUN_patches"),
+}
+FOOD = "Food-101 as food-101/images/<class>/*.jpg, or images/<class>/*.jpg"
+CALTECH = "Caltech-256 as 256_ObjectCategories/<number>.<class>/*.jpg, or the classes themselves"
+LSUN = "photographs of LSUN as lsun/<scene>/*.jpg (or .png)"
+
+
+def cub(root: Path, *, resize: int = 512, crop: int = 448, cache: str = "") -> Images:
+    """CUB-200-2011; `wnid` is the class's folder, such as 001.Black_footed_Albatross.
+
+    Args:
+        root: the folder CUB_200_2011.
+        resize: length of the short side before the window is cut, in pixels.
+        crop: side of the window, in pixels, <= resize.
+        cache: folder where the resized photographs are kept; empty: none is.
+
+    Raises:
+        FileNotFoundError: one of its lists is missing.
+        ValueError: the lists do not name the same images, or the cache's disk is too small.
+    """
+    root = Path(root)
+    tables = [_pairs(root / f"{name}.txt") for name in ("images", "image_class_labels")]
+    paths, labels, train = *tables, _pairs(root / "train_test_split.txt")
+    names = _pairs(root / "classes.txt")
+    if not paths.keys() == labels.keys() == train.keys():
+        raise ValueError(
+            f"{root}: need the same images in all lists; got {len(paths)} in images.txt, "
+            f"{len(labels)} in image_class_labels.txt and {len(train)} in train_test_split.txt"
+        )
+    files = [
+        ("train" if train[i] == "1" else "test", names[labels[i]], Path(p).name, f"images/{p}")
+        for i, p in paths.items()
+    ]
+    return _divided(root, files, resize=resize, crop=crop, cache=cache)
+
+
+def cub_attributes(root: Path) -> pd.DataFrame:
+    """CUB's attributes: a row a class, by the id that `cub` gives it; percent of annotators.
+
+    Args:
+        root: the folder CUB_200_2011.
+
+    Raises:
+        FileNotFoundError: attributes/class_attribute_labels_continuous.txt is missing.
+    """
+    root = Path(root)
+    path = root / "attributes" / "class_attribute_labels_continuous.txt"
+    _need(path, CUB)
+    names = list(_pairs(root / "classes.txt").values())
+    return pd.read_csv(path, sep=r"\s+", header=None).set_axis(names)
+
+
+def cars(root: Path, *, resize: int = 512, crop: int = 448, cache: str = "") -> Images:
+    """Stanford Cars from cars_annos.mat; `wnid` is the class's name, with - for /. See `cub`.
+
+    Raises:
+        FileNotFoundError: there is no cars_annos.mat.
+    """
+    from scipy.io import loadmat
+
+    root = Path(root)
+    _need(root / "cars_annos.mat", CARS)
+    content = loadmat(root / "cars_annos.mat", squeeze_me=True)
+    names = [str(name).replace("/", "-") for name in content["class_names"]]
+    files = [
+        ("test" if one["test"] else "train", names[one["class"] - 1], Path(path).name, path)
+        for one in content["annotations"]
+        for path in [str(one["relative_im_path"])]
+    ]
+    return _divided(root, files, resize=resize, crop=crop, cache=cache)
+
+
+def aircraft(root: Path, *, resize: int = 512, crop: int = 448, cache: str = "") -> Images:
+    """FGVC-Aircraft by variant, which is `wnid`; its training and validation set train. See `cub`.
+
+    Args:
+        root: the folder data of fgvc-aircraft-2013b.
+        resize: as for `cub`.
+        crop: as for `cub`.
+        cache: as for `cub`.
+
+    Raises:
+        FileNotFoundError: one of its lists is missing.
+    """
+    files = [
+        ("test" if part == "test" else "train", label, f"{name}.jpg", f"images/{name}.jpg")
+        for part in ("train", "val", "test")
+        for name, label in _pairs(Path(root) / f"images_variant_{part}.txt", AIRCRAFT).items()
+    ]
+    return _divided(Path(root), files, resize=resize, crop=crop, cache=cache)
+
+
+def aircraft_levels(root: Path) -> pd.DataFrame:
+    """Family and manufacturer of each variant, by variant, from the labels of the test images.
+
+    Args:
+        root: as for `aircraft`.
+
+    Raises:
+        FileNotFoundError: one of its lists is missing.
+    """
+    kinds = ("variant", "family", "manufacturer")
+    lists = {kind: _pairs(Path(root) / f"images_{kind}_test.txt", AIRCRAFT) for kind in kinds}
+    return pd.DataFrame(lists).drop_duplicates("variant").set_index("variant").sort_index()
+
+
+def _need(path: Path, layout: str) -> None:
+    need(path, layout, "It comes from the data set's own page.")
+
+
+def _pairs(path: Path, layout: str = CUB) -> dict[str, str]:
+    """First word and rest of every line."""
+    _need(path, layout)
+    lines = path.read_text().splitlines()
+    return dict(line.strip().split(" ", 1) for line in lines if line.strip())
+
+
+def _divided(root: Path, files: Sequence[tuple[str, str, str, str]], **settings) -> Images:
+    """Photographs of (split, class, name, path)."""
+    train, test = ([f[1:] for f in files if f[0] == split] for split in ("train", "test"))
+    return photographs(root, divided(train, test, tested="test"), **settings)
+
+
+# Far test sets.
+
+
+def textures(root: Path, *, resize: int = 32, crop: int = 32, cache: str = "") -> Images:
+    """Describable Textures (DTD), all images of all splits; `wnid` is the texture.
+
+    Args:
+        root: the folder dtd, or the one that holds it.
+        resize: length of the short side before the window is cut, in pixels.
+        crop: side of the window, in pixels, <= resize.
+        cache: folder where the resized photographs are kept; empty: none is.
+
+    Raises:
+        FileNotFoundError: there is no such folder, or a texture's is empty.
+        ValueError: crop is larger than resize, or the cache's disk too small.
+    """
+    about = DTD, "It is dtd-r1.0.1.tar.gz, unpacked."
+    place = _place(root, "dtd", "images")
+    return _far(root, place, "textures", *about, resize=resize, crop=crop, cache=cache)
+
+
+def places365(root: Path, *, resize: int = 32, crop: int = 32, cache: str = "") -> Images:
+    """The validation set of Places365, sorted into folders; `wnid` is the category.
+
+    Arguments and errors are those of `textures`; `root` is places365_standard, or holds it.
+    """
+    about = PLACES, "Take the easy directories."
+    place = _place(root, "places365_standard", "val")
+    return _far(root, place, "places365", *about, resize=resize, crop=crop, cache=cache)
+
+
+def food101(root: Path, *, resize: int = 256, crop: int = 224, cache: str = "") -> Images:
+    """All 1000 photographs of each class of Food-101, for testing; `wnid` is the folder's name.
+
+    The official division into training and test is not used: Kim et al. 2021 take 10,000 of all.
+    Arguments and errors are those of `textures`; `root` is food-101, or holds it.
+    """
+    about = FOOD, "It is food-101.tar.gz, unpacked."
+    place = _first(root, "food-101/images", "images")
+    return _far(root, place, "food101", *about, resize=resize, crop=crop, cache=cache)
+
+
+def caltech256(root: Path, *, resize: int = 256, crop: int = 224, cache: str = "") -> Images:
+    """All photographs of Caltech-256, for testing; `wnid` is "022.buddha" for 022.buddha-101.
+
+    Arguments and errors are those of `textures`; `root` is 256_ObjectCategories, or holds it.
+    """
+    about = CALTECH, "It is 256_ObjectCategories.tar, unpacked."
+    place = _first(root, "256_ObjectCategories", ".")
+    images = _far(root, place, "caltech256", *about, resize=resize, crop=crop, cache=cache)
+    names = images.rows["wnid"].str.removesuffix("-101")
+    return images._replace(rows=images.rows.assign(wnid=names))
+
+
+def _far(root: Path, place: str, name: str, layout: str, source: str, **settings) -> Images:
+    """Photographs in root/place/<class>/*, all for testing, sorted by class and name."""
+    need(Path(root) / place, layout, source)
+    files = by_class(Path(root), place, wnids=False)
+    return photographs(Path(root), rows(files, part=name, split="test"), **settings)
+
+
+def odin_set(root: Path, *, name: str, size: int = 32) -> Images:
+    """One of the sets that ODIN's authors cut or scaled to small images; `wnid` is its name.
+
+    Images that are larger, such as 36 pixels of LSUN (crop), give their centre: nothing is scaled.
+
+    Args:
+        root: folder that holds LSUN, LSUN_resize or iSUN, with the images in it or in the folder
+            inside that the archive has.
+        name: lsun_crop, lsun_resize or isun.
+        size: side of the window, in pixels.
+
+    Raises:
+        FileNotFoundError: there is no such folder, or no image in it.
+        BrokenImage: an image, when it is read, is smaller than the window.
+    """
+    outer, inner = ODIN[name]
+    folder = Path(root) / _first(root, f"{outer}/{inner}", outer)
+    need(folder, f"{outer}/*.png", "It comes with ODIN (github.com/facebookresearch/odin).")
+    files = names_in(folder)
+    samples = [f"{name}/{file}" for file in files]
+    paths = [str((folder / file).relative_to(root)) for file in files]
+    rows = pd.DataFrame({"sample": samples, "wnid": name, "split": "test", "path": paths})
+    return kept(rows, lambda i: _centre(folder / files[i], size), (3, size, size))
+
+
+def _centre(path: Path, size: int) -> np.ndarray:
+    """(3, size, size) uint8."""
+    pixels = np.asarray(decode(path.read_bytes(), str(path))).transpose(2, 0, 1)
+    top, left = ((side - size) // 2 for side in pixels.shape[1:])
+    if min(top, left) < 0:
+        raise BrokenImage(f"{path} must have {size} pixels a side or more; got {pixels.shape[1:]}")
+    return pixels[:, top : top + size, left : left + size]
+
+
+def _first(root: Path, *places: str) -> str:
+    """The first of the folders that is there; the last if none is."""
+    return next((place for place in places if (Path(root) / place).is_dir()), places[-1])
+
+
+def _place(root: Path, name: str, inner: str) -> str:
+    """`inner` if root itself has the name, for val/ alone may be another data set's."""
+    return inner if Path(root).absolute().name == name else f"{name}/{inner}"
+
+
+def lsun_fix(root: Path) -> Images:
+    """Scenes of LSUN after the FIX resize, all of them for testing; `wnid` is lsun-<scene>.
+
+    LSUN itself comes as databases; the paper took 1000 photographs of each of ten scenes from
+    them, seed 0, which are not published. Files that are 32 x 32 already are read as they are.
+
+    Args:
+        root: the folder lsun, or the one that holds it.
+
+    Raises:
+        FileNotFoundError: there is no folder, or no image in one.
+    """
+    folder = Path(root) / _first(root, "lsun", ".")
+    need(folder, LSUN, "It comes from github.com/fyu/lsun, to be exported.")
+    table = rows(by_class(folder, wnids=False), part="lsun_fix", split="test")
+    paths = [folder / path for path in table.pop("path")]
+    return kept(table.assign(wnid="lsun-" + table["wnid"]), lambda i: _fixed(paths[i]), (3, 32, 32))
+
+
+def _fixed(path: Path) -> np.ndarray:
+    photo = decode(path.read_bytes(), str(path))
+    return np.asarray(photo).transpose(2, 0, 1) if photo.size == (32, 32) else fixed(photo)

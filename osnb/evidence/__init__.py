@@ -1,0 +1,1 @@
+"""Scores tables of many runs to numbers with intervals, held against what the papers print."""

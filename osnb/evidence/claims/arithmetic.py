@@ -1,0 +1,225 @@
+"""Claims about the papers' own tables: what their numbers obey, and what the text says of them.
+
+The first line of a predicate says what its number is; the claim holds if that is above 0. Two
+numbers are equal if they differ by less than half a digit: half a unit of the last place that is
+printed. `printed` gives a table of the paper by name, as `osnb.evidence.tables.published` does.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from osnb.metrics.coverage import least_risk
+
+TEST_IMAGES = 50  # of each class: the test images are the validation images of ILSVRC 2012
+SSB = {  # the data set's name in Table 2, and all its test images
+    "cub": ("CUB", 5794),
+    "scars": ("Stanford Cars", 8041),
+    "fgvc-aircraft": ("FGVC-Aircraft", 3333),
+}
+OLDER = {  # the cited row that a printed improvement is over
+    "OSRCI+": "OSRCI",
+    "(ARPL + CS)+": "ARPL + CS",
+    "Baseline (MSP+)": "Baseline (MSP)",
+    "Baseline (MLS)": "Baseline (MSP)",
+}
+MLS, ARPL_CS = "Baseline (MLS)", "(ARPL + CS)+"
+BENCHMARKS = {"cifar": ("CIFAR", "table5"), "imagenet": ("ImageNet", "table6")}
+
+
+# Palechor et al. 2023
+
+
+def bold_is_best(printed: Callable, protocol: str) -> np.ndarray:
+    """CCR at FPR 0.01 in Table 2b, EOS minus the better one of S and BG."""
+    rows = printed("table2").query("selection == 'best'").set_index(["protocol", "loss"])
+    ccr = rows.loc[int(protocol[1:]), "ccr_at_1e-2"]
+    return np.array([ccr["EOS"] - ccr.drop("EOS").max()])
+
+
+def best_has_more_gamma(printed: Callable, protocol: str) -> np.ndarray:
+    """gamma+ plus gamma-, Table 2b minus Table 2a, the least of the three losses."""
+    rows = printed("table2").set_index(["selection", "protocol", "loss"])
+    gamma = (rows["gamma_plus"] + rows["gamma_minus"]).unstack("selection")
+    return np.array([(gamma["best"] - gamma["last"]).loc[int(protocol[1:])].min()])
+
+
+def images_per_class(printed: Callable, protocol: str) -> np.ndarray:
+    """half an image minus the largest difference from 50 test images per class."""
+    rows = printed("table1").query(f"protocol == {protocol[1:]}")
+    return _equal(rows["test"], TEST_IMAGES * rows["classes"], digit=1)
+
+
+# Vaze et al. 2022
+
+
+def mls_gain(printed: Callable, _: str) -> np.ndarray:
+    """half a digit minus how far the mean gain of MLS over cited MSP is from the stated 15.6."""
+    auroc = _table_1(printed)
+    return _stated(printed, "mls_gain", (auroc[MLS] - auroc["Baseline (MSP)"]).mean(), digit=0.1)
+
+
+def mls_over_prior(printed: Callable, _: str) -> np.ndarray:
+    """half a digit minus how far the mean gain of MLS over the best is from the stated 0.7."""
+    gain = _table_1(printed)[MLS] - _best_cited(printed)
+    return _stated(printed, "mls_over_prior", gain.mean(), digit=0.1)
+
+
+def arpl_cs_gap(printed: Callable, _: str) -> np.ndarray:
+    """half a digit minus how far the mean gap of MLS and (ARPL + CS)+ is from the stated 0.03."""
+    auroc = _table_1(printed)
+    return _stated(printed, "arpl_cs_gap", (auroc[MLS] - auroc[ARPL_CS]).mean(), digit=0.01)
+
+
+def printed_deltas(printed: Callable, _: str) -> np.ndarray:
+    """half a digit minus how far a printed gain is at most from the difference of its rows."""
+    auroc, delta = _table_1(printed), _table_1(printed, "printed_delta")
+    gain = auroc[[*OLDER]].to_numpy() - auroc[[*OLDER.values()]].to_numpy()
+    return _equal(delta[[*OLDER]].to_numpy(), gain, digit=0.1)
+
+
+def above_cited(printed: Callable, dataset: str) -> np.ndarray:
+    """AUROC, MLS minus the best cited method of Table 1."""
+    gain = _table_1(printed)[MLS] - _best_cited(printed)
+    return np.array([gain[dataset] / 100])
+
+
+def arpl_cs_boosted(printed: Callable, dataset: str) -> np.ndarray:
+    """AUROC, (ARPL + CS)+ minus the cited ARPL + CS."""
+    auroc = _table_1(printed).loc[dataset]
+    return np.array([(auroc[ARPL_CS] - auroc["ARPL + CS"]) / 100])
+
+
+def table_6_repeats(printed: Callable, _: str) -> np.ndarray:
+    """half a digit minus how far a number of Table 1 is at most from its place in Table 6."""
+    rows = printed("table6").replace({"method": {"MSP": "Baseline (MSP)"}})
+    rows = rows[rows["backbone"] == "VGG32"].set_index(["method", "dataset"])["auroc_pct"]
+    ours = printed("table1").set_index(["method", "dataset"])["auroc_pct"]
+    return _equal(ours, rows.reindex(ours.index), digit=0.1)
+
+
+def recipe_rho(printed: Callable, _: str) -> np.ndarray:
+    """half a digit minus how far Pearson's rho of Table 5's rows is from the stated 0.93."""
+    rows = printed("table5")
+    stated = printed("correlations").set_index("name")["pearson_rho"]["recipe"]
+    return _equal(rows["accuracy_pct"].corr(rows["auroc_pct"]), stated, digit=0.01)
+
+
+def recipe_auroc(printed: Callable, _: str) -> np.ndarray:
+    """half a digit minus how far the full recipe's AUROC in Table 5 is from the stated 82.6."""
+    return _stated(printed, "recipe_auroc", _recipe(printed, ensemble=0), digit=0.1)
+
+
+def ensemble_auroc(printed: Callable, _: str) -> np.ndarray:
+    """half a digit minus how far the ensemble's AUROC in Table 5 is from the stated 84.0."""
+    return _stated(printed, "ensemble_auroc", _recipe(printed, ensemble=1), digit=0.1)
+
+
+def recipe_is_mls(printed: Callable, _: str) -> np.ndarray:
+    """half a digit minus how far the full recipe's AUROC in Table 5 is from MLS in Table 1."""
+    ours = _table_1(printed).loc["tinyimagenet", MLS]
+    return _equal(_recipe(printed, ensemble=0), ours, digit=0.1)
+
+
+def ssb_images(printed: Callable, dataset: str) -> np.ndarray:
+    """half an image minus how far the counts of Table 2 are from the whole test set."""
+    name, images = SSB[dataset]
+    return _equal(printed("table2").set_index("dataset")["n_test_images"][name].sum(), images)
+
+
+def _table_1(printed: Callable, values: str = "auroc_pct") -> pd.DataFrame:
+    """A column of it in points: a row for each data set in lower case, a column for each method."""
+    rows = printed("table1").assign(dataset=lambda rows: rows["dataset"].str.lower())
+    return rows.pivot_table(index="dataset", columns="method", values=values)
+
+
+def _best_cited(printed: Callable) -> pd.Series:
+    cited = printed("table1").query("source == 'cited'")["method"].unique()
+    return _table_1(printed)[cited].max(axis=1)
+
+
+def _recipe(printed: Callable, *, ensemble: int) -> float:
+    """AUROC in percent of the last step of Table 5, without or with the ensemble."""
+    return printed("table5").query(f"ensemble == {ensemble}")["auroc_pct"].iloc[-1]
+
+
+def _stated(printed: Callable, name: str, number: float, *, digit: float) -> np.ndarray:
+    stated = printed("text_claims").set_index("name")["value"][name]
+    return _equal(number, float(stated), digit=digit)
+
+
+# Kim et al. 2021
+
+
+def possible_unknown(printed: Callable, where: str) -> np.ndarray:
+    """AURC of unknown detection minus that of a perfect ranking of Table 2's pool, the least.
+
+    A perfect ranking has all right predictions first, then wrong ones and unknowns as errors.
+    Its AURC is convex in the accuracy, so that of the mean accuracy is not above the mean, and
+    taking the limit of large N makes it smaller still: nothing can be below it.
+    """
+    benchmark, _, left_out = where.partition("-without-")
+    name, _ = BENCHMARKS[benchmark]
+    pool = printed("table2").query(f"benchmark == '{name}'")
+    pool = pool[pool["dataset"].str.lower() != left_out].set_index("role")["test"]
+    right = _kim(printed, benchmark, "classification") * pool["in-distribution"] / 100
+    least = least_risk(1 - right / pool.sum())
+    return np.array([(_kim(printed, benchmark, "unknown_detection") / 1000 - least).min()])
+
+
+def possible_misclassification(printed: Callable, benchmark: str) -> np.ndarray:
+    """AURC of misclassification detection minus that of a perfect ranking, the least."""
+    least = least_risk(1 - _kim(printed, benchmark, "classification") / 100)
+    found = _kim(printed, benchmark, "misclassification_detection") / 1000
+    return np.array([(found - least).min()])
+
+
+def no_value_twice(printed: Callable, benchmark: str) -> np.ndarray:
+    """half a value minus those that two methods share, mean and deviation, accuracy left out."""
+    rows = printed(BENCHMARKS[benchmark][1]).query("metric != 'ACC'").dropna(subset="std")
+    return np.array([0.5 - rows.duplicated(["task", "dataset", "metric", "mean", "std"]).sum()])
+
+
+def marked_is_best(printed: Callable, benchmark: str) -> np.ndarray:
+    """half a mark minus the marks that are not on the best number of their column."""
+    rows = printed(BENCHMARKS[benchmark][1])
+    columns = rows.groupby(["task", "dataset", "metric"])
+    return np.array([0.5 - sum(_wrong_marks(column) for _, column in columns)])
+
+
+def odin_keeps_accuracy(printed: Callable, benchmark: str) -> np.ndarray:
+    """half a digit minus how far the accuracy of ODIN is from Baseline's, whose network it uses."""
+    accuracy = _kim(printed, benchmark, "classification")
+    return _equal(accuracy["ODIN"], accuracy["Baseline"], digit=0.01)
+
+
+def readme_counts(printed: Callable, benchmark: str) -> np.ndarray:
+    """half a count minus those of Table 2 that the authors' README gives otherwise."""
+    name, _ = BENCHMARKS[benchmark]
+    theirs, ours = (
+        printed(table).query(f"benchmark == '{name}'")[["train", "validation", "test"]].fillna(0)
+        for table in ("readme", "table2")
+    )
+    return np.array([0.5 - (theirs.to_numpy() != ours.to_numpy()).sum()])
+
+
+def _kim(printed: Callable, benchmark: str, task: str) -> pd.Series:
+    """The printed numbers of a task that has one for each method, by method."""
+    rows = printed(BENCHMARKS[benchmark][1])
+    return rows[rows["task"] == task].set_index("method")["mean"]
+
+
+def _wrong_marks(column: pd.DataFrame) -> int:
+    """Marks of a column that are not on its best number: of all methods, or without OE."""
+    sign = 1 if column["better"].iloc[0] == "up" else -1
+    mean = sign * column.set_index("method")["mean"]
+    best = {"best": mean.max(), "best_without_OE": mean.drop("OE").max()}
+    marks = column.set_index("method")["printed_emphasis"].dropna()
+    return sum(mean[method] < best[mark] for method, mark in marks.items())
+
+
+def _equal(numbers, others, *, digit: float = 1.0) -> np.ndarray:
+    """(1,) half a digit minus the largest difference, in digits of this worth."""
+    apart = np.abs(np.subtract(numbers, others)) / digit
+    return np.array([0.5 - np.max(apart)])

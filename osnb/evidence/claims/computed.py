@@ -1,0 +1,134 @@
+"""Claims whose number is more than a comparison of two others; it is above 0 if one holds.
+
+The first line of a predicate says what its number is; `where` is a scope of claims.csv.
+"""
+
+import numpy as np
+
+from osnb.evidence import tables
+from osnb.evidence.claims.compare import shared
+from osnb.evidence.numbers import Evidence, Missing, Same, close, least
+from osnb.evidence.tasks import WRONG
+
+CLOSE = 0.07  # as close as the paper's own: in Table 2a accuracies differ by up to .067, in P2
+RHO_CLOSE = 0.05  # other seeds move a correlation of few points; the stated ones go from .63 to 1
+# whose accuracies and AUROCs a stated correlation is over: which rows, and one point for each of
+IMAGENET = {"place": "imagenet", "printed": "mls"}
+POINTS = {
+    "standard": ({"task": "unknown"}, ["place", "printed"]),
+    "imagenet-hard": (IMAGENET | {"task": "hard"}, ["network"]),
+    "imagenet-easy": (IMAGENET | {"task": "easy"}, ["network"]),
+    "resnet-hard": (IMAGENET | {"task": "hard"}, ["network"]),
+    "resnet-easy": (IMAGENET | {"task": "easy"}, ["network"]),
+    "cifar100": ({"place": "cifar100", "source": "cifar10", "printed": "mls"}, ["network"]),
+}
+FIGURE_2 = ("msp", "arpl", "arpl + cs")  # its methods; its data sets are all but CIFAR+10
+
+
+# Palechor et al. 2023
+
+EOS = {"printed": "EOS", "task": "unknown", "selection": "last"}
+
+
+def easier(evidence: Evidence, places: str) -> np.ndarray:
+    """share of its accuracy that EOS keeps at FPR 0.1, the first protocol minus the second."""
+    kept = [
+        evidence("ccr_at_0.1", place=place, **EOS) / evidence("accuracy", place=place, **EOS)
+        for place in places.split(",")
+    ]
+    return np.subtract(*kept)
+
+
+def accuracies_close(evidence: Evidence, place: str) -> np.ndarray:
+    """0.07 minus the largest difference of the three accuracies."""
+    accuracies = [
+        evidence("accuracy", place=place, **EOS | {"printed": name}) for name in ("S", "BG", "EOS")
+    ]
+    return close(np.max(accuracies, axis=0), np.min(accuracies, axis=0), within=CLOSE)
+
+
+# Vaze et al. 2022
+
+
+def correlated(evidence: Evidence, where: str) -> np.ndarray:
+    """0.05 minus how far Pearson's rho of accuracy and AUROC is from the stated one."""
+    stated = tables.published("vaze2022", "correlations").set_index("name")["pearson_rho"]
+    return close(_rho(evidence, where), stated[where], within=RHO_CLOSE)
+
+
+def easy_correlated_less(evidence: Evidence, _: str) -> np.ndarray:
+    """Pearson's rho of accuracy and AUROC, Hard minus Easy."""
+    return _rho(evidence, "imagenet-hard") - _rho(evidence, "imagenet-easy")
+
+
+def _rho(evidence: Evidence, where: str) -> np.ndarray:
+    rows, by = POINTS[where]
+    for key in by:
+        evidence.names(key, **rows)
+    keys = evidence.keys.loc[evidence.fits(**rows), by].drop_duplicates().sort_values(by)
+    points = [point for point in keys.to_dict("records") if _counts(where, point)]
+    if len(points) < 3:
+        raise Missing(f"too few points of {where} for a correlation")
+    pairs = [[evidence(m, **rows | point) for point in points] for m in ("accuracy", "auroc")]
+    x, y = (np.array(each) - np.mean(each, axis=0) for each in pairs)
+    return (x * y).sum(axis=0) / np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
+
+
+def _counts(where: str, point: dict[str, str]) -> bool:
+    """Whether a point is one of the figure's."""
+    if where == "standard":
+        return point["printed"] in FIGURE_2 and point["place"] != "cifar+10"
+    return not where.startswith("resnet") or point["network"].startswith("resnet")
+
+
+def marginal(evidence: Evidence, place: str) -> np.ndarray:
+    """standard deviation of ARPL + CS over splits minus the distance of (ARPL + CS)+ from MLS."""
+    here = {"place": place, "task": "unknown"}
+    spread = evidence("auroc_std", printed="arpl + cs", **here)
+    both = (evidence("auroc", printed=name, **here) for name in ("mls", "(arpl + cs)+"))
+    return close(*both, within=spread)
+
+
+def meaning_over_number(evidence: Evidence, place: str) -> np.ndarray:
+    """drop in AUROC of MLS from Easy to Hard minus that from 1K to 10K random classes."""
+    mls = shared(evidence, {"place": place}) | {"printed": "mls"}
+    easy, hard, few, many = (
+        evidence("auroc", task=task, **mls) for task in ("easy", "hard", "random 1k", "random 10k")
+    )
+    return (easy - hard) - (few - many)
+
+
+# Kim et al. 2021
+
+
+def misclassification_worse(evidence: Evidence, place: str) -> np.ndarray:
+    """AURC of misclassification detection, ODIN or OpenMax minus Baseline, the lesser.
+
+    Both read Baseline's networks, so they are compared seed by seed; seeds that differ in sign, or
+    a seed without a wrong prediction, decide nothing. Where one reads not all of Baseline's
+    networks, the other side is the mean over all.
+    """
+    rises = []
+    base = evidence.rows("aurc", printed="baseline", place=place, task=WRONG)
+    for name in ("odin", "openmax"):
+        one = evidence.rows("aurc", printed=name, place=place, task=WRONG)
+        rises.append(one - (base if len(base) == len(one) else base.mean(axis=0)))
+    numbers = least(*(rise[:, 0] for rise in rises))
+    if {*np.sign(numbers)} not in ({1}, {-1}):
+        raise Same(f"no sign that all seeds share: {', '.join(map('{:.4f}'.format, numbers))}")
+    return least(*(rise.mean(axis=0) for rise in rises))
+
+
+def no_method_leads_all(evidence: Evidence, place: str) -> np.ndarray:
+    """how far each method is behind the best one where it is furthest behind, the least of all."""
+    names = [x for x in evidence.names("printed", place=place) if x != "mahalanobis"]
+    asked = [(-1, "aurc", {"task": WRONG})]
+    for task in ("near", "far"):
+        sources = evidence.names("source", place=place, task=task)
+        asked += [(1, "auroc", {"task": task, "source": source}) for source in sources]
+    lags = []
+    for sign, measure, at in asked:
+        values = [sign * evidence(measure, place=place, printed=name, **at) for name in names]
+        rest = [np.max(values[:i] + values[i + 1 :], axis=0) for i in range(len(names))]
+        lags.append(np.subtract(rest, values))
+    return least(*np.max(lags, axis=0))

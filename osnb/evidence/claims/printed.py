@@ -1,0 +1,78 @@
+"""The papers' tables as `Evidence`, under the keys of runs; the first key names the table."""
+
+import pandas as pd
+
+from osnb.evidence import tables
+from osnb.evidence.numbers import Evidence
+from osnb.evidence.palechor2023 import CCR
+from osnb.evidence.tasks import UNKNOWN, WRONG
+
+# of Kim et al. 2021: measures, how they are printed, and tasks
+MEASURES = {"ACC": "accuracy", "AURC_x1000": "aurc", "AUROC": "auroc", "FPR_95TPR": "fpr95"}
+UNITS = {"accuracy": 100, "aurc": 1000, "auroc": 100, "fpr95": 100}  # printed per rate
+TASKS = {"classification": WRONG, "misclassification_detection": WRONG}
+TASKS |= {"near_ood_detection": "near", "far_ood_detection": "far", "unknown_detection": UNKNOWN}
+# of Vaze et al. 2022: rows that its tables call otherwise than rows.csv
+ROWS = {"baseline (mls)": "mls", "mls (ours)": "mls", "baseline (msp+)": "msp+"}
+
+
+def palechor2023() -> Evidence:
+    """Both parts of Table 2; gamma- as its caption says, on negatives."""
+    rows = tables.published("palechor2023", "table2").drop(columns="epoch")
+    rows["table"] = rows["selection"].map({"last": "Table 2a", "best": "Table 2b"})
+    rows = rows.assign(place="p" + rows["protocol"].astype(str), accuracy=rows["ccr_at_1"])
+    rows = rows.drop(columns="protocol").rename(columns={"loss": "printed"} | CCR)
+    keys, gammas = ["table", "selection", "place", "printed"], ["gamma_plus", "gamma_minus"]
+    parts = rows.drop(columns=gammas).assign(task=UNKNOWN), rows[[*keys, *gammas]]
+    both = pd.concat([parts[0], parts[1].assign(task="negative")], ignore_index=True)
+    return _evidence(both, [*keys, "task"])
+
+
+def vaze2022() -> Evidence:
+    """Tables 1, 3, 4, 7, 8 and 9, but for the rows that Table 1 cites."""
+    standard = {"task": UNKNOWN}
+    parts = [
+        _vaze("1", metric="auroc", **standard).query("source == 'this paper'"),
+        _vaze("4", **standard),
+        _vaze("3"),
+        _vaze("9", metric="average_precision"),
+        _vaze("7", metric="auroc", task="far").assign(source=lambda x: x["ood"]),
+        _vaze("8", metric="auroc", task="far").assign(source="six-sets"),
+    ]
+    parts[:4] = [part.assign(source="") for part in parts[:4]]
+    keys = ["place", "printed", "task", "source"]
+    rows = pd.concat(parts)[["table", *keys, "metric", "value"]].dropna(subset="value")
+    rows = rows.fillna("").assign(value=rows["value"] / 100)
+    rows["table"] = rows.groupby(keys)["table"].transform(lambda names: ", ".join(names.unique()))
+    wide = rows.pivot_table(index=["table", *keys], columns="metric", values="value")
+    return _evidence(wide.reset_index(), ["table", *keys])
+
+
+def _vaze(number: str, **settings: str) -> pd.DataFrame:
+    """A printed table under the names of `vaze2022`; its column of points is `value`."""
+    rows = tables.published("vaze2022", f"table{number}")
+    names = {"dataset": "place", "in_distribution": "place", "method": "printed"}
+    names |= {"open_split": "task"}
+    rows = rows.rename(columns=lambda c: "value" if c.endswith("_pct") else names.get(c, c))
+    for key in {"place", "printed", "task", "ood"} & {*rows}:
+        rows[key] = rows[key].str.lower().str.replace("gaussian noise", "gaussian-noise")
+    return rows.replace({"printed": ROWS}).assign(table=f"Table {number}", **settings)
+
+
+def kim2021() -> Evidence:
+    """Tables 5 and 6, means over five trainings."""
+    parts = [
+        tables.published("kim2021", f"table{n}").assign(place=place, table=f"Table {n}")
+        for n, place in ((5, "cifar"), (6, "imagenet"))
+    ]
+    rows = pd.concat(parts).replace({"metric": MEASURES, "task": TASKS})
+    rows = rows.assign(printed=rows["method"].str.lower(), source=rows["dataset"].str.lower())
+    rows["mean"] /= rows["metric"].map(UNITS)
+    keys = ["table", "place", "printed", "task", "source"]
+    wide = rows.pivot_table(index=keys, columns="metric", values="mean")
+    return _evidence(wide.reset_index(), keys)
+
+
+def _evidence(rows: pd.DataFrame, keys: list[str]) -> Evidence:
+    values = {name: rows[[name]].to_numpy() for name in rows if name not in keys}
+    return Evidence(rows[keys].reset_index(drop=True), values)

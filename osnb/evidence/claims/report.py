@@ -1,0 +1,95 @@
+"""Decided claims as lines of text."""
+
+import textwrap
+from collections.abc import Iterator
+
+import pandas as pd
+
+from osnb.evidence.claims.decide import SIZES
+
+WIDTH = 100  # columns of a terminal
+ANSWERS = ["holds", "does not hold", "undecided"]
+MARK = "~"
+
+
+def report(decided: pd.DataFrame) -> Iterator[str]:
+    """Each claim with its answers, size beside size, then how many there are of each answer.
+
+    A size that decides nothing of a paper has no column there; it is counted in the end, with
+    what would decide it.
+
+    Args:
+        decided: from `decide`.
+
+    Yields:
+        Lines of at most `WIDTH` characters.
+    """
+    cells = [_cell(row) for row in decided.itertuples()]
+    for paper, rows in decided.assign(cell=cells).groupby("paper", sort=False):
+        says = rows.groupby("size", sort=False)["answer"].agg(lambda x: (x != "undecided").any())
+        shown = [size for size in says.index if says[size]] or [says.index[0]]
+        yield from (paper, *_claims(rows, shown), "")
+    yield from (*_counts(decided), "", *_remarks(decided))
+
+
+def _claims(rows: pd.DataFrame, sizes: list[str]) -> Iterator[str]:
+    """Each claim of a paper, what its number is, and a line for each scope."""
+    widths = [max(len(s), *rows.loc[rows["size"] == s, "cell"].str.len()) for s in sizes]
+    where = rows["where"].str.len().max()
+    yield from _line(" " * where, sizes, widths)
+    for _, claim in rows.groupby("id", sort=False):
+        first = claim.iloc[0]
+        yield f"{first['id']} ({first['section']}; {first['stated']})"
+        text = f"{first['claim']} Number: {first['what']}."
+        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+        table = claim.pivot(index="where", columns="size", values="cell")
+        table = table.reindex(index=claim["where"].unique(), columns=sizes, fill_value="")
+        for scope, cells in zip(table.index, table.to_numpy(), strict=True):
+            yield from _line(scope.ljust(where), cells, widths)
+
+
+def _line(scope: str, cells: list[str], widths: list[int]) -> Iterator[str]:
+    """The cells beside each other; those that do not fit go on below."""
+    line = f"  {scope}"
+    for cell, width in zip(cells, widths, strict=True):
+        if len(line) + 1 + width > WIDTH:
+            yield line.rstrip()
+            line = " " * (2 + len(scope))
+        line += f" {cell:{width}}"
+    yield line.rstrip()
+
+
+def _cell(row: tuple) -> str:
+    """The answer, its number and its interval; or why there is none."""
+    if row.answer == "undecided":
+        return f"undecided: {row.runs if not row.todo else _reason(row)}"
+    number = f"{row.number:+.3f}"
+    if abs(row.number) < 0.0005 and row.number:
+        number = f"{row.number:+.0e}"
+    if pd.isna(row.low):
+        return f"{row.answer} {number}"
+    mark = MARK if row.low <= 0 <= row.high else " "
+    return f"{row.answer} {number}{mark}[{row.low:+.2f},{row.high:+.2f}]"
+
+
+def _reason(row: tuple) -> str:
+    return row.todo if row.size == "printed" else "runs missing"
+
+
+def _counts(decided: pd.DataFrame) -> Iterator[str]:
+    """A table of how many answers there are of each kind, by paper and size."""
+    counts = decided.groupby(["paper", "size"], sort=False)["answer"].value_counts().unstack()
+    counts = counts.reindex(columns=ANSWERS).fillna(0).astype(int)
+    yield from counts.rename_axis(columns=None).reset_index().to_string(index=False).splitlines()
+
+
+def _remarks(decided: pd.DataFrame) -> Iterator[str]:
+    """What words and marks mean, and what would decide the rest."""
+    yield from (f"{size}: {SIZES[size]}" for size in decided["size"].unique())
+    yield "abstract, text: stated there; table: read off its numbers; law: what they must obey"
+    if decided["low"].notna().any():
+        yield f"{MARK} the interval includes 0: on other classes the answer may turn"
+    missing = decided[(decided["answer"] == "undecided") & (decided["size"] != "printed")]
+    for todo, rows in missing[missing["todo"] != ""].groupby("todo", sort=False):
+        yield f"{', '.join(rows['size'].unique())}: {len(rows)} undecided"
+        yield from (f"  {each}" for each in todo.split("; "))

@@ -1,0 +1,162 @@
+"""Every table and figure of the papers, what in figures/ reproduces it; the README's rows of them.
+
+What an artefact compares stands in its stamp, where its notebook saved it: `tables.headline`.
+"""
+
+import json
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from osnb.base import workbook
+
+SIZES = ("mini", "tiny", "paper")
+NOT_MADE = dict.fromkeys(("run", "size", "folder", "compared", "theirs", "ours"), "")
+PAPERS = {
+    "palechor2023": "Palechor, Bhoumik, Günther: Large-Scale Open-Set Classification Protocols for "
+    "ImageNet (WACV 2023)",
+    "vaze2022": "Vaze, Han, Vedaldi, Zisserman: Open-Set Recognition: a Good Closed-Set Classifier "
+    "is All You Need? (ICLR 2022)",
+    "kim2021": "Kim, Koo, Hwang: A Unified Benchmark for the Unknown Detection Capability of Deep "
+    "Neural Networks (Expert Systems with Applications, 2023)",
+}
+READING = {  # how to read the numbers compared
+    "palechor2023": "Three numbers are those of P1, P2 and P3.",
+}
+LISTED = workbook.PACKAGE / "evidence" / "artefacts.csv"
+MARKS = "<!-- {name}: start -->\n", "<!-- {name}: end -->"
+SIZE_NAMES = {"mini": "miniature", "tiny": "photographs at 32 px"}
+FINDINGS = "13_palechor_results"
+
+
+def artefacts(*bases: Path) -> pd.DataFrame:
+    """Each part of each artefact, once per run that made it, or once alone if none did.
+
+    Args:
+        bases: folders that hold figures/; a run in a later one takes an earlier one's place.
+
+    Returns:
+        paper, artefact, kind, title, part (such as Table 2a), notebook, file (without suffix),
+        run, size, folder, compared, theirs, ours; the last six are empty where no run made it.
+    """
+    rows = []
+    for row in pd.read_csv(LISTED).itertuples():
+        known = {name: getattr(row, name) for name in ("paper", "artefact", "kind", "title")}
+        for notebook, file in _parts(row.notebook.split(), row.files.split()):
+            part = file.capitalize().replace("_", " ")
+            here = known | {"part": part, "notebook": notebook, "file": file}
+            rows += [here | run for run in _made(notebook, file, bases) or [NOT_MADE]]
+    return pd.DataFrame(rows)
+
+
+def _parts(notebooks: list[str], files: list[str]) -> list[tuple[str, str]]:
+    """Each file with its notebook: its own, or the one that makes all of them."""
+    if len(notebooks) not in {1, len(files)}:
+        raise ValueError(f"one notebook, or one per file of {files}; got {notebooks}")
+    return list(zip(cycle(notebooks), files))
+
+
+def _made(notebook: str, file: str, bases: tuple[Path, ...]) -> list[dict]:
+    """The runs whose figures hold the file, the smallest size first, with what is compared."""
+    runs = {}
+    for base in bases:
+        for path in sorted((base / "figures" / notebook).glob(f"*/{file}.json")):
+            stamp = json.loads(path.read_text())
+            size, told = stamp["parameters"]["size"], headline(path.parent, file)
+            runs[stamp["run"]] = {"run": stamp["run"], "size": size, "folder": path.parent} | told
+    return sorted(runs.values(), key=lambda run: (SIZES.index(run["size"]), run["run"]))
+
+
+def headline(folder: Path, file: str) -> dict[str, str]:
+    """What an artefact compares, as text: compared, theirs and ours.
+
+    Args:
+        folder: of a run in figures/.
+        file: the artefact's, without suffix; other stamps of the run may tell of it too.
+    """
+    rows = []
+    for path in sorted(folder.glob("*.json")):
+        told = json.loads(path.read_text()).get("headline") or []
+        rows += [row for row in told if row.get("of", path.stem) == file]
+    groups: dict[str, list[dict]] = {}
+    for row in rows:
+        groups.setdefault(row["what"], []).append(row)
+    cells = {"compared": list(groups), "theirs": [], "ours": []}
+    for group in groups.values():
+        theirs = [_text(row["paper"], "") for row in group]
+        cells["theirs"].append(" / ".join(theirs if len({*theirs}) > 1 else theirs[:1]))
+        cells["ours"].append(" / ".join(_text(row["ours"], row.get("unit", "")) for row in group))
+    theirs = cells["theirs"]
+    cells["theirs"] = theirs if len({*theirs}) > 1 else theirs[:1]
+    return {name: "; ".join(column) for name, column in cells.items()}
+
+
+def _text(value: Any, unit: str) -> str:
+    """A rate with three digits, a count as it is, a dash for what is not there."""
+    text = "-" if value is None else f"{value:.3f}" if isinstance(value, float) else f"{value}"
+    return f"{text} ({unit})" if unit else text
+
+
+def rows(root: Path, paper: str) -> pd.DataFrame:
+    """One row per artefact of a paper, from the stamps in figures/.
+
+    Args:
+        root: the project's folder.
+        paper: a key of `PAPERS`.
+
+    Returns:
+        artefact, compared (what the numbers are), paper, miniature, photographs, files.
+    """
+    made = artefacts(root)
+    made = made[(made["paper"] == paper) & made["run"].isin(SIZE_NAMES)]
+    table = []
+    for part, runs in made.groupby("part", sort=False):
+        ours = dict(zip(runs["size"], runs["ours"], strict=True))
+        row = {"artefact": part, "compared": runs["compared"].iloc[0]}
+        row |= {"paper": runs["theirs"].iloc[0]}
+        row |= {name: ours.get(size, "") for size, name in SIZE_NAMES.items()}
+        table.append(row | {"files": "; ".join(_links(root, run) for run in runs.itertuples())})
+    return pd.DataFrame(table)
+
+
+def _links(root: Path, run: Any) -> str:
+    kinds = ["svg", "csv"] if run.kind == "figure" else ["csv"]
+    path = (run.folder / run.file).relative_to(root)
+    return f"{run.run}: " + ", ".join(f"[{kind}]({path}.{kind})" for kind in kinds)
+
+
+def findings(root: Path) -> pd.DataFrame:
+    """What Palechor et al. found, decided on both sizes: a row per finding."""
+    columns = {}
+    for size, name in SIZE_NAMES.items():
+        path = root / "figures" / FINDINGS / size / "findings.json"
+        told = json.loads(path.read_text()).get("headline", []) if path.is_file() else []
+        told = pd.DataFrame(told, columns=["what", "ours"])
+        columns[name] = told.groupby("what", sort=False)["ours"].agg("; ".join)
+    table = pd.DataFrame(columns).fillna("not run").rename_axis("finding")
+    return table.reset_index()
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """The rows as a table in Markdown."""
+    head = "| " + " | ".join(table.columns) + " |\n" + "| --- " * len(table.columns) + "|\n"
+    return head + "".join("| " + " | ".join(row) + " |\n" for row in table.to_numpy())
+
+
+def block(text: str, name: str) -> str:
+    """What stands between the two marks of `name` in a README."""
+    start, end = (mark.format(name=name) for mark in MARKS)
+    return text.partition(start)[2].partition(end)[0]
+
+
+def update(readme: Path, tables: dict[str, pd.DataFrame]) -> None:
+    """Put each table between the two marks of its name in the README."""
+    text = readme.read_text(encoding="utf8")
+    for name, table in tables.items():
+        start, end = (mark.format(name=name) for mark in MARKS)
+        before, _, rest = text.partition(start)
+        text = f"{before}{start}{markdown(table)}{end}{rest.partition(end)[2]}"
+    with workbook.writing(readme) as aside:
+        aside.write_text(text, encoding="utf8")

@@ -1,0 +1,106 @@
+"""Tables 2, 5 and 6 of Kim et al. 2021: results, the sets and the pools that they are of."""
+
+import numpy as np
+import pandas as pd
+
+from osnb.evidence import tables
+from osnb.evidence.claims import printed
+from osnb.evidence.tasks import NOISE, UNKNOWN, WITHOUT
+
+IN_TABLE_2 = {"cifar": "CIFAR", "imagenet": "ImageNet"}
+# what a set of ours is, or stands for, in Tables 5 and 6
+SETS = {"cifar": {"known": "CIFAR-40", "near": "CIFAR-60", "all": "CIFAR-based (all)"}}
+SETS["cifar"] |= {"glyphs": "SVHN", "svhn": "SVHN", "lsun": "LSUN-FIX", "dtd": "DTD"}
+SETS["cifar"] |= {"gaussian noise": "Gaussian Noise"}
+SETS["imagenet"] = {"known": "ImageNet-200", "near": "Near ImageNet-200", "synsets": "Food-32"}
+SETS["imagenet"] |= {WITHOUT: "ImageNet-based (all)", "all": "all and noise"}
+SETS["imagenet"] |= {"food101": "Food-32", "caltech256": "Caltech-45", "places365": "Places-82"}
+SETS["imagenet"] |= {"gaussian noise": "Gaussian Noise"}
+HEADS = {"accuracy": "ACC, %", "aurc": "AURC x 1000", "e_aurc": "E-AURC x 1000"}
+HEADS |= {"auroc": "AUROC, %", "fpr95": "FPR95, %"}
+SETTING = ["place", "task", "source", "metric"]  # of one number of a method
+
+
+def results() -> pd.DataFrame:
+    """Tables 5 and 6, a row per number.
+
+    Returns:
+        place, printed (the method), task, source (the set) and metric; mean and std, as printed;
+        value and paper_sd, the same as rates; twice ("yes" where another method has the same mean
+        and the same deviation over five trainings, else "").
+    """
+    parts = [tables.published("kim2021", f"table{n}") for n in (5, 6)]
+    rows = pd.concat(parts, keys=["cifar", "imagenet"], names=["place"]).reset_index(level=0)
+    rows = rows.rename(columns={"method": "printed", "dataset": "source"})
+    rows = rows.replace({"metric": printed.MEASURES, "task": printed.TASKS})
+    unit = rows["metric"].map(printed.UNITS)
+    rows = rows.assign(value=rows["mean"] / unit, paper_sd=rows["std"] / unit)
+    twice = rows.duplicated([*SETTING, "mean", "std"], keep=False) & rows["std"].notna()
+    twice &= rows["metric"] != "accuracy"  # ODIN has Baseline's: it is the same network
+    return rows.assign(twice=np.where(twice, "yes", ""))
+
+
+def as_printed(compared: pd.DataFrame) -> pd.DataFrame:
+    """A comparison of rates in the units of print: percent, AURC times 1000, said in `metric`."""
+    ends = ["paper", "paper_sd", "ours", "low", "high", "sd_seeds", "difference"]
+    unit = compared["metric"].map({"aurc": 1000, "e_aurc": 1000}).fillna(100)
+    numbers = compared[ends].mul(unit, axis=0)
+    return compared.assign(**numbers, metric=compared["metric"].map(HEADS))
+
+
+def kinds(scores: pd.DataFrame) -> np.ndarray:
+    """(N,) kind of each row of a scores table: right, wrong, near, far or noise."""
+    kind = np.where(scores["pred"] == scores["label"], "right", "wrong")
+    kind = np.where(scores["role"] == "known", kind, scores["group"])
+    return np.where(scores["source"] == NOISE, "noise", kind)
+
+
+def pools(runs: pd.DataFrame) -> pd.DataFrame:
+    """How many samples are pooled for unknown detection, beside Table 2.
+
+    Args:
+        runs: from `names.in_print`.
+
+    Returns:
+        One row per benchmark that was run: place, fewest and most (test samples, known and
+        unknown, of its runs), paper (all test images of Table 2), and alike (whether every run has
+        that many).
+    """
+    test = tables.published("kim2021", "table2").groupby("benchmark")["test"].sum()
+    rows = []
+    for place, part in runs.groupby("place"):
+        roles = [tables.read(path)["role"] for path in part["path"]]
+        sizes = [int(role.isin(["known", "unknown"]).sum()) for role in roles]
+        row = {"place": place, "fewest": min(sizes), "most": max(sizes)}
+        row["paper"] = int(test[IN_TABLE_2[place]])
+        rows.append(row | {"alike": row["fewest"] == row["most"] == row["paper"]})
+    return pd.DataFrame(rows, columns=["place", "fewest", "most", "paper", "alike"])
+
+
+def beside(compared: pd.DataFrame, pools: pd.DataFrame) -> pd.DataFrame:
+    """A comparison without the differences of unified AURCs whose pools are not the paper's.
+
+    Errors are counted by images, so two pools of other sizes have other AURCs for one and the same
+    ranking.
+
+    Args:
+        compared: from `tables.compare`, with a column place (in any case); its column task says
+            which rows are of unknown detection, and without one all are.
+        pools: from `pools`.
+    """
+    alike = set(pools.loc[pools["alike"], "place"])
+    other = ~compared["place"].str.lower().isin(alike)
+    other &= compared["task"] == UNKNOWN if "task" in compared else True
+    gone = {"difference": compared["difference"].mask(other)}
+    return compared.assign(**gone, within=compared["within"].mask(other, ""))
+
+
+def pool_sizes(pools: pd.DataFrame) -> str:
+    """A line for each benchmark: how large its pools are, and whether AURCs can be subtracted."""
+    of = {False: "so unified AURCs have no difference", True: "as many"}
+    rows = pools.to_dict("records")
+    sizes = [" to ".join(f"{n}" for n in dict.fromkeys((x["fewest"], x["most"]))) for x in rows]
+    return "\n".join(
+        f"{x['place']}: {size} samples in the pool, {x['paper']} in Table 2, {of[x['alike']]}"
+        for x, size in zip(rows, sizes, strict=True)
+    )

@@ -1,0 +1,182 @@
+"""How a benchmark's base, a method, a regime and overrides become one set of settings.
+
+Settings are plain values, and parts that can be chosen: mappings of a name and the keyword
+arguments that the part of that name reads, as the two files in params/ list them.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from osnb.base import workbook
+
+SIZES = ("mini", "tiny", "paper")
+FACTS = ("splits", "negatives")  # what a benchmark is; no setting, and nobody overrides it
+
+
+def catalogue(name: str) -> dict[str, Any]:
+    """The content of params/benchmarks.yaml or params/recipes.yaml."""
+    return _content(workbook.root() / "params" / f"{name}.yaml")
+
+
+@cache
+def _content(file: Path) -> dict[str, Any]:
+    return workbook.params(file)
+
+
+def parts() -> dict[str, dict[str, dict]]:
+    """The settings, with defaults, of every part that can be chosen, by kind and name."""
+    return catalogue("benchmarks")["parts"] | catalogue("recipes")["parts"]
+
+
+def one_of(kind: str, name: str, there: Mapping[str, Any]) -> Any:
+    """What a name stands for.
+
+    Raises:
+        ValueError: there is no such name; the message lists those there are.
+    """
+    if name not in there:
+        raise ValueError(f"no {kind} {name!r}: there are {', '.join(there)}")
+    return there[name]
+
+
+def entry(kind: str, name: str, size: str, base: Mapping[str, Any]) -> dict[str, Any]:
+    """A regime or method: what it says in general, for the size, and for the benchmark."""
+    general = dict(one_of(kind, name, catalogue("recipes")[f"{kind}s"]))
+    sizes = {each: general.pop(each, {}) for each in SIZES}
+    return general | sizes[size] | base.get(f"{kind}s", {}).get(name, {})
+
+
+def laid(layers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Settings laid over each other: a part by the last that chose it, since whom settings count.
+
+    A choice that is a mapping swaps: {conv: conv_dropout} takes the second where the first was
+    chosen, and keeps its settings. The first two layers say which plain settings there are.
+    """
+    kinds, choices = parts(), catalogue("recipes")["choices"]
+    chosen: dict[str, str] = {}
+    since: dict[str, int] = {}
+    for i, layer in enumerate(layers):
+        for kind in (each for each in kinds if each in layer):
+            choice = layer[kind]
+            if isinstance(choice, dict):
+                chosen[kind] = choice.get(chosen[kind], chosen[kind])
+            elif choice != chosen.get(kind):
+                chosen[kind], since[kind] = choice, i
+    settings = {kind: defaults(kinds, kind, choice) for kind, choice in chosen.items()}
+    for kind, values in settings.items():
+        _lay(values, layers[since[kind] :], choices)
+    parted = {*kinds, *(k for kind in kinds.values() for values in kind.values() for k in values)}
+    plain = {k: v for layer in layers[:2] for k, v in layer.items() if k not in parted}
+    _lay(plain, layers, choices)
+    settings = {k: {"name": chosen[k]} | v for k, v in settings.items()} | plain
+    if not settings["also"]:
+        del settings["counts"], settings["far"]
+    return settings
+
+
+def _lay(values: dict[str, Any], layers: Sequence[Mapping[str, Any]], choices: Mapping) -> None:
+    for layer in layers:
+        named = (k for k in values if k in layer)
+        values |= {k: typed(k, layer[k], values[k], choices.get(k, ())) for k in named}
+
+
+def defaults(kinds: Mapping[str, dict], kind: str, choice: str) -> dict[str, Any]:
+    """The settings that a chosen part reads, with their defaults.
+
+    Raises:
+        ValueError: there is no such part.
+    """
+    there = kinds[kind]
+    if kind in ("reader", "protocol"):  # several readers may be chosen, most have no settings
+        return {k: v for name in choice.split() for k, v in there.get(name, {}).items()}
+    return dict(one_of(kind, choice, there))
+
+
+def all_read(given: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> None:
+    """Refuse what no chosen part reads.
+
+    Raises:
+        ValueError: with the name, the parts that would read it, and the settings that there are.
+    """
+    there = sorted({name for name, _ in flat(settings)})
+    for name in (each for each in given if each not in there):
+        kinds = parts().items()
+        owners = [f"{k} {n}" for k, each in kinds for n, values in each.items() if name in values]
+        owned = f"; it belongs to {', '.join(owners)}" if owners else ""
+        close = get_close_matches(name, there, n=1, cutoff=0.0)
+        raise ValueError(
+            f"nothing reads {name}={spelled(given[name])} here ({where}){owned}; "
+            f"the nearest is {close[0]}; there are {', '.join(there)}"
+        )
+
+
+def feasible(settings: dict[str, Any], changed: Mapping, facts: Mapping, where: str) -> None:
+    """Give external images to what needs some, and refuse what a benchmark cannot give.
+
+    Raises:
+        ValueError: a part needs negatives and there are none, or a rule needs one network.
+    """
+    names = [value["name"] for value in settings.values() if isinstance(value, dict)]
+    needing = [name for name in names if name in catalogue("recipes")["needs"]["negatives"]]
+    if "external" in settings and not needing and "external" not in changed:
+        settings["external"] = ""
+    if needing and not facts.get("negatives") and not settings.get("external"):
+        raise ValueError(
+            f"{needing[0]} needs negatives or external images, and there are none: {where}"
+        )
+    rules, answer = settings["rules"]["name"], settings["answer"]["name"]
+    if rules != "plain" and answer != "one":
+        raise ValueError(
+            f"rules {rules} read one network at rest, and {answer} is none: set rules=plain"
+        )
+
+
+def flat(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """(name, value) of every setting; of a chosen part its own name first."""
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            yield name, value["name"]
+            yield from ((key, inner) for key, inner in value.items() if key != "name")
+        else:
+            yield name, value
+
+
+def words(text: str) -> dict[str, str]:
+    """NAME=VALUE words; quotes hold blanks, and of several values of a name the last counts.
+
+    Raises:
+        ValueError: a word is none.
+    """
+    try:
+        pairs = [word.partition("=") for word in shlex.split(text)]
+    except ValueError as error:
+        raise ValueError(f"{error} in {text!r}") from None
+    if wrong := [name for name, sign, _ in pairs if not sign or not name]:
+        raise ValueError(f"settings are NAME=VALUE with blanks between; got {wrong[0]!r}")
+    return {name: value for name, _, value in pairs}
+
+
+def typed(name: str, value: Any, default: Any, choices: Sequence[str] = ()) -> Any:
+    """A value, or its spelling, as what the default is; one of the choices if there are any.
+
+    Raises:
+        ValueError: it is none.
+    """
+    kind = type(default)
+    try:
+        if isinstance(value, str) and kind is not str:
+            value = {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
+    except (KeyError, ValueError):
+        raise ValueError(f"{name} is {kind.__name__}, such as {default}; got {value!r}") from None
+    if choices and value not in choices:
+        raise ValueError(f"{name} is one of {', '.join(choices)}; got {value!r}")
+    return workbook.checked("an experiment", name, value, default)
+
+
+def spelled(value: Any) -> str:
+    """A value as `words` reads it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

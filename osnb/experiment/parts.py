@@ -1,0 +1,179 @@
+"""Rows and batches of an experiment: training, validation, test, external and far images."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from osnb import datasets, losses, protocols, train
+from osnb.base import workbook
+from osnb.base.labels import UNKNOWN
+from osnb.datasets import synsets
+from osnb.datasets.augment import AUGMENT, OPS
+from osnb.protocols import hierarchy
+
+if TYPE_CHECKING:
+    from osnb.experiment.named import Experiment, Machine
+
+STILL = 256  # images per batch where nothing is trained
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Who is known, and the images of an experiment as batches.
+
+    Attributes:
+        classes: rows of the protocol, restricted to the classes that there are.
+        rows: every image with its role, label and split.
+        images: their pixels.
+        known: K, how many classes are known.
+        far: other test sets: reader's name, group in the scores table, batches.
+        batches: f(rows, ...) -> batches, in the experiment's way of reading.
+        augmented: what a training batch adds to that.
+        settings: of the experiment.
+    """
+
+    classes: pd.DataFrame
+    rows: pd.DataFrame
+    images: datasets.Images
+    known: int
+    far: tuple[tuple[str, str, datasets.Batches], ...]
+    batches: Callable[..., datasets.Batches]
+    augmented: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+    def of(self, split: str, *roles: str) -> pd.DataFrame:
+        """Rows of a split and of some roles, in the order of `rows`."""
+        return self.rows[(self.rows["split"] == split) & self.rows["role"].isin(roles)]
+
+    @property
+    def outputs(self) -> int:
+        """C, columns of the logits: K, one for the background, spare ones of a training."""
+        training, loss = self.settings["training"], self.settings["loss"]["name"]
+        spare = training.get("placeholders", int(training["name"] == "osrci"))
+        return self.known + spare + (loss == "background")
+
+    @property
+    def taught(self) -> pd.DataFrame:
+        """Rows that the loss is trained on: those of known classes, and negatives if it has use."""
+        return self.of("train", *losses.TAUGHT[self.settings["loss"]["name"]])
+
+    @cached_property
+    def train(self) -> tuple[datasets.Batches, ...]:
+        """Training batches of each member: of one, unless members see images drawn anew."""
+        answer, rows = self.settings["answer"], self.taught
+        members, seed = answer.get("members", 1), self.settings["seed"]
+        if not answer.get("resampled"):
+            return (self.batches(rows, **self.augmented),) * members
+        again = {"frac": 1.0, "replace": True}
+        drawn = [rows.sample(**again, random_state=seed + i) for i in range(members)]
+        return tuple(self.batches(each, **self.augmented) for each in drawn)
+
+    @cached_property
+    def outside(self) -> datasets.Batches:
+        """External images for a training that wants some beside its own, twice as many a step."""
+        twice = {**self.augmented, "batch_size": 2 * self.settings["batch_size"]}
+        return self.batches(self.of("train", "negative"), **twice)
+
+    @cached_property
+    def test(self) -> datasets.Batches:
+        """The test images of the tested roles."""
+        return self.batches(self.of("test", *self.settings["tested"].split()))
+
+    @cached_property
+    def validation(self) -> datasets.Batches:
+        """All images that are held out: of known classes, and negatives."""
+        return self.batches(self.rows[self.rows["split"] == "val"])
+
+    @cached_property
+    def held_out(self) -> datasets.Batches:
+        """Known images outside the training: test images where none are held out."""
+        rows = self.of("val", "known")
+        return self.batches(rows if len(rows) else self.of("test", "known"))
+
+    @cached_property
+    def inputs(self) -> dict[str, str]:
+        """Digests of the list of images and of the first pixels of the test."""
+        pixels = self.images.read(self.test.rows.index[:64].to_numpy()).numpy()
+        lists = workbook.digest(self.rows.to_csv())
+        return {"rows": lists, "pixels": workbook.digest(pixels.tobytes())}
+
+
+def parts(experiment: "Experiment", machine: "Machine") -> Parts:
+    """Rows and batches of an experiment.
+
+    Raises:
+        FileNotFoundError: a data set is not there.
+        ValueError: it has too few images of a class, or settings are out of range.
+    """
+    settings = experiment.settings
+    images = _images(settings["reader"], machine)
+    make = _protocol(settings)
+    classes = make(available=set(images.rows["wnid"]))
+    if other := settings.get("external"):
+        others = protocols.PROTOCOLS[other](available=set(images.rows["wnid"]))
+        classes = protocols.with_negatives(classes, others)
+    divide = {"held_out": protocols.images, "whole": protocols.whole}[settings["validation"]]
+    shared = {"seed": settings["seed"], "threads": machine.workers}
+    shared |= {"broken": settings["reader"].get("broken", "stop")}
+    still = shared | {"batch_size": STILL, "transform": AUGMENT["none"], "shuffle": False}
+    return Parts(
+        classes,
+        divide(classes, images.rows),
+        images,
+        int(classes["label"].max()) + 1,
+        tuple(_far(settings, machine, images.shape, make(), still)),
+        lambda rows, **more: datasets.batches(images, rows, **still | more),
+        _augmented(settings),
+        settings,
+    )
+
+
+def _augmented(settings: Mapping[str, Any]) -> dict[str, Any]:
+    how = {k: v for k, v in settings["augmentation"].items() if k != "name"}
+    if "ops" in how:
+        how["ops"] = OPS[how["ops"]]
+    transform = partial(AUGMENT[settings["augmentation"]["name"]], **how)
+    crop = settings["reader"].get("window", "centre")
+    size = settings["batch_size"]
+    return {"batch_size": size, "transform": transform, "crop": crop, "shuffle": True}
+
+
+def _images(reader: Mapping[str, Any], machine: "Machine") -> datasets.Images:
+    """The pixels of one reader, or of several as one data set."""
+    read = {name: _read(name, machine, reader) for name in reader["name"].split()}
+    images = datasets.joined(read) if len(read) > 1 else read[reader["name"]]
+    return datasets.resident(images, train.device()) if machine.resident else images
+
+
+def _read(name: str, machine: "Machine", settings: Mapping[str, Any]) -> datasets.Images:
+    where = {"root": workbook.data(machine.data), "cache": machine.cache}
+    own = {key: value for key, value in settings.items() if key != "name"}
+    return datasets.READERS.bind(name, **where, **own)()
+
+
+def _protocol(settings: Mapping[str, Any]) -> Callable[..., pd.DataFrame]:
+    """The protocol with its options; birds' traits are for the fine-grained miniature."""
+    options = {"split": settings["split"]}
+    options |= {k: v for k, v in settings["protocol"].items() if k != "name"}
+    if settings["protocol"]["name"] == "mini_ssb_fine":
+        birds = hierarchy.leaves("n01503061")[::2][:20]
+        options["attributes"] = synsets.attributes(birds)
+    return protocols.PROTOCOLS.bind(settings["protocol"]["name"], **options)
+
+
+def _far(settings, machine, shape, every: pd.DataFrame, still):
+    """(name, group, batches) of other readers' test images, all of them unknown."""
+    names = settings["also"].split()
+    asked = datasets.counted(settings.get("counts", ""), of=settings["also"])
+    group = settings.get("far", "")
+    for name in names:
+        wanted = {"count": asked[name]} if name in asked else {}
+        images = _read(name, machine, wanted)
+        images = datasets.joined({name: datasets.like(images, shape)})
+        rows = images.rows[images.rows["split"] == "test"].assign(role="unknown", label=UNKNOWN)
+        among = rows["wnid"].isin(every["wnid"]) & bool(group)
+        rows = datasets.some(rows[among] if among.any() else rows, asked.get(name, 0), name=name)
+        yield name, group or name, datasets.batches(images, rows, **still)

@@ -1,0 +1,397 @@
+"""Rehearsals: what numerical code computes, made small, for `osnb.book.goldens`.
+
+`REHEARSALS[kind]()` gives, by name, a function of nothing that returns arrays by name. Losses and
+rules are held on outputs that are small, saturated and tied; recipes on two epochs of at most
+three batches, the last one short. All draws are seeded.
+"""
+
+import io
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from inspect import signature
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from PIL import Image
+
+from osnb import datasets, losses, metrics, models, protocols, scores, train
+from osnb.base.outputs import Outputs
+from osnb.datasets import synsets
+from osnb.datasets.augment import AUGMENT, OPS
+from osnb.experiment import Experiment, Machine
+from osnb.experiment.layers import catalogue
+from osnb.protocols import hierarchy
+from osnb.train import methods
+
+Numbers = Mapping[str, Any]  # arrays by name
+KNOWN, ROWS = 5, 12
+OUTPUTS = {"small": 1.0, "saturated": 60.0, "tied": 0.0}  # factor on normal logits
+OF_LOSSES = {
+    "softmax": {},
+    "background": {"weights": torch.linspace(0.5, 2, KNOWN + 1), "division": "weights"},
+    "entropic": {"weight": 1.5},
+    "objectosphere": {"weight": 1.5, "margin": 3.0, "scale": 0.1},
+    "smoothed": {"smoothing": 0.1},
+    "arpl": {"weight": 0.3, "smoothing": 0.1},
+    "rpl": {"weight": 0.3, "smoothing": 0.1},
+    "edl": {"weight": 0.1},
+}
+OF_TRANSFORMS = {
+    "randaugment_crop_flip": {"n": 2, "m": 9.0, "ops": OPS["all"]},
+    "crop_flip_augmix": {"severity": 3.0},
+}
+OF_NETWORKS = {"timm": {"backbone": "resnet18"}, "mlp": {"channels": 3, "size": 32}}
+WIDTHS = {"resnet18_cifar": 512, "resnet50": 30, "timm": 512}
+FEW = "epochs=2 batch_size=48"  # with the drawn images below, three steps an epoch, the last short
+MINI = f"{FEW} train_per_class=8 test_per_class=2 features=16 width=4"
+MADE = {  # what a method of its own kind is trained on, and with
+    "arpl_cs": {"more": "gan_width=4"},
+    "osrci": {"more": "gan_width=4 gan_epochs=1 generated=32"},
+    "proser": {"more": "plain_epochs=1"},
+    "c2ae": {"more": "gan_width=4 gan_epochs=1"},
+    "oe": {"benchmark": "imagenet200"},
+    "mcdropout": {"more": "samples=2"},
+    "ensemble": {"more": "members=2"},
+}
+TERMS = {"crl": "ranking", "outlier": "unevenness", "augmix": "divergence"}  # of methods' losses
+TERMS |= {"arpl_cs": "confusion", "osrci": "one_against_all"}
+RULES = ("target", "max_softmax", "max_logit", *scores.POST_HOC)
+FITTED, LOOKS = ("openmax", "mahalanobis"), ("odin", "mcdropout", "ensemble")
+FILES = {"cifar10_parquet": "cifar10_jpeg.parquet"}  # that readers of small photographs read
+FILES |= {"tinyimagenet_parquet": "tinyimagenet32_jpeg.parquet"}
+FREE = ("digits", "glyphs", "gaussian_noise", "rademacher_noise", "synsets", "uniform_noise")
+
+
+def outputs(factor: float, columns: int = KNOWN) -> Outputs:
+    """Logits, features and slack of some samples; with factor 0 all logits of a row are equal."""
+    draw = torch.Generator().manual_seed(7)
+    logits, slack = (torch.randn(ROWS, columns, generator=draw) for _ in range(2))
+    features = torch.randn(ROWS, 6, generator=draw) * (factor or 1.0)
+    return Outputs(logits * factor, features, slack)
+
+
+def loss(name: str) -> Numbers:
+    """Value and gradients, labels being known and negative."""
+    settings = OF_LOSSES.get(name, catalogue("recipes")["parts"]["loss"].get(name, {}))
+    columns = KNOWN + (name == "background")
+    labels = torch.arange(ROWS) % (KNOWN + 1) - 1
+    found = {}
+    for kind, factor in OUTPUTS.items():
+        out = Outputs(*(part.clone().requires_grad_() for part in outputs(factor, columns)))
+        value = losses.LOSSES[name](out, labels, **settings)
+        grads = torch.autograd.grad(value.sum(), tuple(out), allow_unused=True)
+        found[f"{kind} value"] = value.detach().numpy()
+        for part, grad in zip(("logits", "features", "slack"), grads, strict=True):
+            found |= {f"{kind} by {part}": grad.numpy()} if grad is not None else {}
+    if name == "background":
+        found["prices"] = losses.class_weights(labels, classes=KNOWN + 1).numpy()
+        rows = losses.background(out, labels, weights=settings["weights"], division="rows")
+        found["rows"] = rows.detach().numpy()
+    return found
+
+
+def schedule(name: str) -> Numbers:
+    """32 factors over a run, and those of 600 epochs."""
+    factor = train.SCHEDULES[name]
+    grids = {"steps": 32, "epochs": 600}
+    return {k: np.array([factor(i / n) for i in range(n)]) for k, n in grids.items()}
+
+
+def augment(name: str) -> Numbers:
+    """Order and pixels of batches of the first, second and last epoch."""
+    images = datasets.READERS["synsets"](train_per_class=1, test_per_class=1)
+    rows = images.rows[:20].assign(label=np.arange(20))
+    transform = partial(AUGMENT[name], **OF_TRANSFORMS.get(name, {}))
+    how = {"batch_size": 8, "seed": 3, "shuffle": True, "transform": transform}
+    batches, found = datasets.batches(images, rows, **how), {}
+    for epoch in (0, 1, 599):
+        pixels, labels = zip(*batches(epoch), strict=True)
+        found[f"order {epoch}"] = torch.cat(labels).numpy()
+        found[f"pixels {epoch}"] = torch.cat(pixels).numpy()
+    return found
+
+
+def network(name: str) -> Numbers:
+    """Outputs and gradients of a batch of eight, at rest after it."""
+    heads = ("arpl", "rpl", "linear") if name == "conv" else ("linear",)
+    found = {}
+    for head in heads:
+        torch.manual_seed(5)
+        how = {
+            "classes": KNOWN,
+            "channels": 3,
+            "head": head,
+            "features": WIDTHS.get(name, 16),
+        } | OF_NETWORKS.get(name, {})
+        how |= {"dropout": 0.1} if name.endswith("dropout") else {}
+        model = models.MODELS.bind(name, **how)()
+        images = torch.rand(8, 3, 32, 32, generator=torch.Generator().manual_seed(6))
+        out = model.train()(images)
+        (out.logits.square().sum() + sum(x.sum() for x in out[2:] if len(x))).backward()
+        grads = [p.grad.norm() for p in model.parameters() if p.grad is not None]
+        found[f"{head} gradients"] = torch.stack(grads).numpy()
+        said = train.predict(model, lambda _, images=images: [(images, None)])
+        found |= {f"{head} logits": said.logits, f"{head} features": said.features}
+    return found
+
+
+def rule(name: str) -> Numbers:
+    """Scores of one rule that reads outputs."""
+    labels = np.arange(ROWS) % (KNOWN + 2) - 2
+    found = {}
+    for kind, factor in OUTPUTS.items():
+        for columns in (KNOWN, KNOWN + 1):
+            out = Outputs(*(part.numpy() for part in outputs(factor, columns)))
+            if name in scores.POST_HOC:
+                found[f"{kind} {columns}"] = scores.POST_HOC[name](out, known=KNOWN)
+            else:
+                made = scores.columns(out, labels, known=KNOWN)
+                found |= {f"{kind} {columns} {k}": v for k, v in made.items() if name in k}
+    return found
+
+
+def fitted(name: str) -> Numbers:
+    """Scores of a rule that is fitted on training samples, in every convention."""
+    rng = np.random.default_rng(2)
+    target = np.repeat(np.arange(KNOWN), 30)
+    seen = rng.normal(0, 1, (len(target), KNOWN)) + 4 * np.eye(KNOWN)[target]
+    train_out = Outputs(seen, seen @ rng.normal(size=(KNOWN, 8)))
+    test = rng.normal(0, 2, (64, KNOWN))
+    out = Outputs(test, test @ rng.normal(size=(KNOWN, 8)))
+    if name == "mahalanobis":
+        return {"scores": scores.mahalanobis(train_out, target, known=KNOWN)(out, known=KNOWN)}
+    found = {}
+    for distance in ("euclidean", "cosine", "both"):
+        for weights in ("half", "ranked"):
+            how = {"tail": 8, "alpha": 3, "distance": distance, "weights": weights}
+            made = scores.openmax(train_out, target, known=KNOWN, score="log_odds", **how)
+            found[f"{distance} {weights}"] = made(out, known=KNOWN)
+    return found
+
+
+def looks(name: str) -> Numbers:
+    """What needs more than one look at an image, or more than one network."""
+    torch.manual_seed(4)
+    model = models.conv_dropout(classes=KNOWN, channels=3, width=4, features=8, dropout=0.2)
+    images = torch.rand(16, 3, 32, 32, generator=torch.Generator().manual_seed(6))
+    batches = lambda _: [(images[:10], None), (images[10:], None)]  # noqa: E731
+    if name == "odin":
+        grid = [(1.0, 0.0), (1000.0, 0.0014), (10.0, 0.05)]
+        made = {f"{t} {e}": train.odin(model, batches, temperature=t, epsilon=e) for t, e in grid}
+        return {key: out.logits for key, out in made.items()}
+    if name == "mcdropout":
+        return {"logits": train.dropout(model, batches, samples=3, seed=1).logits}
+    outs = [Outputs(outputs(factor).logits.numpy(), ()) for factor in (1.0, 60.0)]
+    return {mean: scores.ensemble(outs, mean=mean).logits for mean in ("logits", "softmax")}
+
+
+def protocol(name: str) -> Numbers:
+    """Every list of a protocol, for all its classes and for drawn ones."""
+    options: dict[str, Any] = {"random_unknown": 2}
+    available = ["a", "b"] if name == "closed" else None
+    if name == "mini_ssb_fine":
+        options["attributes"] = synsets.attributes(hierarchy.leaves("n01503061")[::2][:20])
+    found = {}
+    for split in range(5):
+        try:
+            table = protocols.PROTOCOLS.bind(name, split=split, **options)(available=available)
+        except ValueError:  # it has no such split
+            break
+        found[f"split {split}"] = table.to_csv(index=False)
+        if "split" not in signature(protocols.PROTOCOLS[name]).parameters:
+            break
+    return found
+
+
+def reader(name: str) -> Numbers:
+    """Rows and some pixels of a data set that needs no file, or one that is made here."""
+    few = {"train_per_class": 3, "test_per_class": 2, "per_class": 3, "count": 40}
+    with TemporaryDirectory() as folder:
+        if name in FILES:
+            _photographs().to_parquet(Path(folder) / FILES[name])
+        images = datasets.READERS.bind(name, root=Path(folder), **few)()
+        places = np.linspace(0, len(images.rows) - 1, min(24, len(images.rows))).astype(int)
+        pixels = images.read(places).numpy()
+    return {"rows": images.rows.to_csv(index=False), "pixels": pixels}
+
+
+def _photographs() -> pd.DataFrame:
+    """Four small ones, as the two readers of a parquet file want them."""
+    rng, files = np.random.default_rng(0), []
+    for _ in range(4):
+        smooth = rng.integers(0, 256, (4, 4, 3), np.uint8).repeat(8, axis=0).repeat(8, axis=1)
+        Image.fromarray(smooth).save(file := io.BytesIO(), "jpeg")
+        files.append(file.getvalue())
+    names = {"wnid": ["n01", "n02"] * 2, "name": ["cat", "dog"] * 2}
+    splits = ["train", "train", "test", "test"]
+    return pd.DataFrame({"split": splits, **names, "jpeg": files})
+
+
+def measure(name: str) -> Numbers:
+    """A measure on scores with and without ties, in each of its conventions."""
+    found = {}
+    for digits in (9, 0):
+        value = MEASURES[name](getattr(metrics, name), drawn(digits))
+        if isinstance(value, Mapping):
+            parts = value
+        else:
+            parts = dict(enumerate(value)) if isinstance(value, tuple | list) else {"": value}
+        found |= {f"{digits} {key}": part for key, part in parts.items()}
+    return found
+
+
+def drawn(digits: int) -> SimpleNamespace:
+    """Scores of known and unknown samples, rounded, and what measures take besides."""
+    rng = np.random.default_rng(0)
+    known, unknown = rng.normal(1, 1, 60).round(digits), rng.normal(0, 1, 40).round(digits)
+    correct, unit = rng.random(60) < 0.8, rng.integers(0, 6, 60)
+    right = np.r_[correct, unknown > 1.5]
+    return SimpleNamespace(
+        known=known,
+        unit=unit,
+        correct=correct,
+        both=(known, unknown),
+        shares=[1 / (1 + np.exp(-part)) for part in (known, unknown)],
+        all=(known, correct, unknown),
+        whole=(np.r_[known, unknown], right),
+        kind=np.where(right, "", rng.choice(["near", "wrong"], 100)),
+        pair=metrics.role_weights(unit, unit[:40], seed=1, resamples=20),
+    )
+
+
+MEASURES: dict[str, Callable] = {
+    "accuracy": lambda f, x: f(x.correct),
+    "auroc": lambda f, x: [f(*x.both, convention=rule) for rule in ("exact", "kim")],
+    "average_precision": lambda f, x: [f(*x.both, convention=c) for c in ("exact", "openood")],
+    "fpr_at_tpr": lambda f, x: [
+        f(*x.both, tpr=0.95, convention=rule) for rule in ("exact", "kim", "openood")
+    ],
+    "oscr": lambda f, x: [
+        part for rule in ("exact", "palechor", "bisgin") for part in f(*x.all, convention=rule)
+    ],
+    "oscr_area": lambda f, x: f(*x.all),
+    "ccr_at_fpr": lambda f, x: [
+        f(*x.all, fpr=fpr, convention=rule)
+        for fpr in (0.01, 0.1, 0.5)
+        for rule in ("exact", "palechor", "bisgin")
+    ],
+    "confidence": lambda f, x: f(*x.shares, offset=0.2),
+    "openness": lambda f, _: f(training=20, target=20, testing=200),
+    "summary": lambda f, x: f(*x.all),
+    "aurc_parts": lambda f, x: f(x.whole[0], x.kind),
+    "coverage_at_risk": lambda f, x: f(*x.whole, risk=0.2),
+    "risk_coverage": lambda f, x: f(*x.whole),
+    "aurc": lambda f, x: [f(*x.whole, convention=rule) for rule in ("exact", "kim")],
+    "e_aurc": lambda f, x: [f(*x.whole, convention=rule) for rule in ("exact", "kim")],
+    "augrc": lambda f, x: f(*x.whole),
+    "interval": lambda f, x: f(x.known),
+    "p_value": lambda f, x: f(x.known),
+    "bootstrap_weights": lambda f, x: f(x.unit, seed=1, resamples=20),
+    "role_weights": lambda f, x: f(x.unit, x.unit[:40], seed=1, resamples=20),
+    "balanced_weights": lambda f, _: f(60, 40, seed=3),
+    "bootstrap_summary": lambda f, x: f(*x.all, weights=x.pair),
+    "bootstrap_oscr": lambda f, x: f(*x.all, weights=x.pair, fpr=np.array([0.1, 0.5])),
+    "bootstrap_augrc": lambda f, x: f(*x.all, weights=x.pair),
+    "bootstrap_confidence": lambda f, x: f(*x.shares, offset=0.2, weights=x.pair),
+    "bootstrap_aurc": lambda f, x: f(
+        *x.whole, weights=metrics.bootstrap_weights(x.kind, seed=1, resamples=20)
+    ),
+}
+
+
+def method(name: str) -> Numbers:
+    """A method, all its stages, on its own: neither schedule nor augmentation has a part in it."""
+    parts, needs = (catalogue("recipes")[x] for x in ("methods", "needs"))
+    needing = {parts[name].get("loss"), parts[name].get("training")} & {*needs["negatives"]}
+    benchmark = "p2" if needing else "tinyimagenet"
+    how = {"benchmark": benchmark, "more": ""} | MADE.get(name, {})
+    more = f"schedule=constant augmentation=none rules=plain watch=held_out {how['more']}"
+    return recipe(how["benchmark"], more=more, method=name) | term(name.replace("oe", "outlier"))
+
+
+def term(name: str) -> Numbers:
+    """Value and gradient of what a method adds to its loss."""
+    if name not in TERMS:
+        return {}
+    of = getattr(sys.modules[methods.METHODS[name].__module__], TERMS[name])
+    found = {}
+    for kind, factor in OUTPUTS.items():
+        given = outputs(factor).logits.requires_grad_()
+        if name == "crl":
+            right = (torch.arange(ROWS) * 5 % 7).float()
+            value = of(given.softmax(dim=1).amax(dim=1), right, epochs=7)
+        elif name == "osrci":
+            value = of(given, torch.arange(ROWS) % KNOWN)
+        else:
+            value = of(given.view(3, ROWS // 3, KNOWN) if name == "augmix" else given)
+        (gradient,) = torch.autograd.grad(value.sum(), given)
+        found |= {f"{kind} term": value.detach().numpy(), f"{kind} slope": gradient.numpy()}
+    return found
+
+
+def regime(name: str) -> Numbers:
+    """Plain softmax under a regime: its schedule, augmentation, smoothing and what it watches."""
+    return recipe(more="rules=plain", regime=name)
+
+
+def rules(name: str) -> Numbers:
+    """Rules that are fitted, or chosen, after a training that knows a little."""
+    own = "tail=3 alpha=2" if name == "fitted" else "tails='3 4' alphas='1 3' temperatures='1 10'"
+    return recipe("cifar40", more=f"rules={name} schedule=constant {own}")
+
+
+def watch(name: str) -> Numbers:
+    """What is measured after every epoch, and the epoch that is chosen by it."""
+    return recipe("p2", more=f"watch={name} rules=plain schedule=constant features=2")
+
+
+def optimizer(name: str) -> Numbers:
+    """Decay, momentum and the fused step."""
+    own = {"adam": "fused=true", "sgd": "nesterov=true"}[name]
+    more = f"optimizer={name} {own} weight_decay=0.05 learning_rate=0.01"
+    return recipe(more=f"{more} schedule=constant rules=plain")
+
+
+def recipe(benchmark: str = "tinyimagenet", *, more: str, **chosen: str) -> Numbers:
+    """An experiment of two epochs: its history, stage by stage, and 64 rows of its scores."""
+    few = FEW if benchmark == "cifar40" else MINI
+    exp = Experiment.named(benchmark, overrides=f"{few} {more}", **{"method": "softmax"} | chosen)
+    parts = exp.parts(Machine())
+    model, criterion = exp.network(parts), exp.criterion(parts)
+    with TemporaryDirectory() as folder:
+        exp.fit(model, criterion, parts, Path(folder))
+        stages = sorted(Path(folder).rglob("*.parquet"))
+        tables = {str(x.relative_to(folder)): pd.read_parquet(x) for x in stages}
+        tables |= exp.scores(model, parts, Path(folder))
+    found = {}
+    for key, table in tables.items():
+        rows = table.iloc[np.linspace(0, len(table) - 1, min(64, len(table))).astype(int)]
+        found |= {f"{key} {name}": column for name, column in rows.items()}
+    return {k: v.to_numpy() if v.dtype.kind in "biuf" else " ".join(v) for k, v in found.items()}
+
+
+def _each(rehearsal: Callable[[str], Numbers], names: Iterable[str]) -> dict[str, Callable]:
+    return {name: partial(rehearsal, name) for name in sorted(names)}
+
+
+REHEARSALS: dict[str, dict[str, Callable[[], Numbers]]] = {
+    "loss": _each(loss, losses.LOSSES),
+    "schedule": _each(schedule, train.SCHEDULES),
+    "augment": _each(augment, AUGMENT.keys() - {"none"}),
+    "network": _each(network, models.MODELS),
+    "rule": _each(rule, RULES) | _each(fitted, FITTED) | _each(looks, LOOKS),
+    "protocol": _each(protocol, protocols.PROTOCOLS),
+    "reader": _each(reader, (*FREE, *FILES)),
+    "measure": _each(measure, MEASURES),
+    "method": _each(method, catalogue("recipes")["methods"]),
+    "regime": _each(regime, catalogue("recipes")["regimes"].keys() - {"baseline"}),
+    "rules": _each(rules, ("fitted", "chosen")),
+    "watch": _each(watch, ("gamma", "test")),
+    "optimizer": _each(optimizer, ("adam", "sgd")),
+}

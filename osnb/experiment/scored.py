@@ -1,0 +1,199 @@
+"""The scores table of an experiment: every rule on every test image, in one place."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from torch import nn
+
+from osnb import metrics, scores, train
+from osnb.base import tables
+from osnb.base.labels import NEGATIVE
+from osnb.base.outputs import Outputs
+from osnb.datasets import Batches
+from osnb.experiment.parts import Parts
+from osnb.experiment.trained import members
+from osnb.train import methods
+
+if TYPE_CHECKING:
+    from osnb.experiment.named import Experiment
+
+Rule = Callable[[Batches, Outputs], np.ndarray]  # (N,) of batches and what the network says
+
+
+def scored(
+    experiment: "Experiment", network: nn.Module, parts: Parts, directory: Path
+) -> dict[str, pd.DataFrame]:
+    """Every table that a run's scores come as; see `Experiment.scores`.
+
+    Raises:
+        ValueError: OpenMax lacks images that are classified right, or a setting is out of range.
+    """
+    made, settings = Scores(network, parts, Path(directory)), experiment.settings
+    found = {"scores": made.table()}
+    if settings["watch"]["name"] == "gamma" and not isinstance(network, nn.ModuleList):
+        best = train.best(network, directory)
+        found["scores_best"] = Scores(best, parts, Path(directory)).table()
+    if made.selection is not None:
+        found["selection"] = made.selection
+    if settings["means"]:
+        found["mean_softmax"] = made.means()
+    return found
+
+
+class Scores:
+    """What a trained network says of the test images, and the rules that read it.
+
+    Attributes:
+        selection: AUROC of each setting of the rules whose settings are chosen, or none.
+    """
+
+    def __init__(self, network: nn.Module, parts: Parts, directory: Path):
+        self.network, self.parts, self.directory = network, parts, directory
+        self.settings, self.known = parts.settings, parts.known
+        self.alone = self.settings["answer"]["name"] == "one"
+        self.selection: pd.DataFrame | None = None
+        make = {"plain": dict, "fitted": self.fitted, "chosen": self.chosen}
+        self.rules: Mapping[str, Rule] = make[self.settings["rules"]["name"]]()
+        source = self.settings["reader"]["name"]
+        self.sets = [(source, None, parts.test), *parts.far]
+        self.outs = [self.says(batches) for *_, batches in self.sets]
+
+    def says(self, batches: Batches) -> Outputs:
+        """What the networks of the run together say of an unshuffled pass.
+
+        Monte Carlo dropout and ensembles answer with a mean, all others with their own output.
+        """
+        answer = self.settings["answer"]
+        if answer["name"] == "mcdropout":
+            drawn = {"samples": answer["samples"], "seed": self.settings["seed"]}
+            return train.dropout(self.network, batches, **drawn)
+        outs = [train.predict(each, batches) for each in members(self.network)]
+        return outs[0] if len(outs) == 1 else scores.ensemble(outs, mean=answer["mean"])
+
+    def table(self) -> pd.DataFrame:
+        """One row per test image: who it is, and every rule's score."""
+        rows = [self._rows(*each, out) for each, out in zip(self.sets, self.outs, strict=True)]
+        return pd.concat(rows, ignore_index=True)
+
+    def _rows(self, source: str, group: str | None, batches: Batches, out: Outputs) -> pd.DataFrame:
+        rows, known = batches.rows, self.known
+        columns = scores.columns(out, rows["label"].to_numpy(), known=known)
+        for name, rule in scores.POST_HOC.items():
+            if self.alone or name != "feature_norm":
+                columns[name] = rule(out, known=known)
+        columns |= {name: rule(batches, out) for name, rule in self.rules.items()}
+        own = {"model": self.network, "batches": batches, "directory": self.directory}
+        columns |= methods.OWN.bind(self.settings["training"]["name"], known=known, **own)(out)
+        if group is None:
+            group = self._groups(rows)
+        table = rows.rename(columns={"wnid": "class"}).assign(source=source, group=group, **columns)
+        return table[[*tables.COLUMNS, *(name for name in columns if name != "pred")]]
+
+    def _groups(self, rows: pd.DataFrame) -> pd.Series | str:
+        """easy, near, far, ... as the protocol has it for each image's class."""
+        classes = self.parts.classes
+        if "bin" not in classes:
+            return ""
+        return rows["wnid"].map(classes.set_index("wnid")["bin"]).fillna("")
+
+    def means(self) -> pd.DataFrame:
+        """Mean softmax of each class's images over the known classes, one row per class."""
+        found = []
+        for (source, _, batches), out in zip(self.sets, self.outs, strict=True):
+            softmax = pd.DataFrame(scores.softmax(out, known=self.known))
+            mean = softmax.groupby(batches.rows["wnid"].to_numpy()).mean()
+            found.append(mean.rename_axis("class").reset_index().round(5).assign(source=source))
+        return pd.concat(found, ignore_index=True)
+
+    def fitted(self) -> dict[str, Rule]:
+        """OpenMax and Mahalanobis distance, fitted on training images, and ODIN.
+
+        A network that has learnt made images as one more class is fitted on these too: G-OpenMax.
+        """
+        how = self.settings["rules"]
+        out, target = self._seen()
+        if self.settings["training"]["name"] == "osrci":
+            made = train.predict(self.network, methods.made(self.directory))
+            out = Outputs(*map(np.concatenate, zip(out[:2], made[:2], strict=True)))
+            target = np.append(target, [NEGATIVE] * len(made.logits))
+        return {
+            "openmax": self._openmax(out, target, how["tail"], how["alpha"]),
+            "mahalanobis": self._mahalanobis(out, target),
+            "odin": partial(self._odin, how["temperature"], how["epsilon"]),
+        }
+
+    def chosen(self) -> dict[str, Rule]:
+        """The same three, with settings by the AUROC of held-out known against external images.
+
+        No test image is looked at. The AUROC of every setting goes into `selection`.
+        """
+        how = {k: v.split() for k, v in self.settings["rules"].items()}
+        out, target = self._seen()
+        tops = [int(alpha) for alpha in how["alphas"] if int(alpha) <= self.known]
+        tails = [int(tail) for tail in how["tails"]]
+        self._enough(out, target, max(tails), tops, how["alphas"])
+        pair = self.parts.held_out, self.parts.batches(self.parts.of("val", "negative"))
+        pair = [(batches, train.predict(self.network, batches)) for batches in pair]
+        heats = product(map(float, how["temperatures"]), map(float, how["epsilons"]))
+        rules = {
+            "odin": lambda *setting: partial(self._odin, *setting),
+            "openmax": lambda tail, top: self._openmax(out, target, int(tail), int(top)),
+        }
+        grids = {"odin": heats, "openmax": product(tails, tops)}
+        found = {name: _compared(grids[name], rule, *pair) for name, rule in rules.items()}
+        self.selection = pd.concat(found, names=["rule"]).reset_index("rule")
+        best = {name: rule(*found[name].iloc[0, :2]) for name, rule in rules.items()}
+        return best | {"mahalanobis": self._mahalanobis(out, target)}
+
+    def _seen(self) -> tuple[Outputs, np.ndarray]:
+        """What the network says of the training images, unshuffled, and their labels."""
+        rows = self.parts.taught
+        return train.predict(self.network, self.parts.batches(rows)), rows["label"].to_numpy()
+
+    def _enough(self, out: Outputs, target, most: int, tops: list[int], alphas) -> None:
+        if not tops:
+            raise ValueError(
+                f"alphas: need one of at most K = {self.known} known classes; got {alphas}"
+            )
+        right = target[scores.predicted(out, known=self.known) == target]
+        counts = np.bincount(right, minlength=self.known)
+        if counts.min() < most:
+            raise ValueError(
+                f"OpenMax needs {most} rightly classified training images of each class (tails); "
+                f"class {counts.argmin()} has {counts.min()}: train longer, or set rules=plain"
+            )
+
+    def _openmax(self, out: Outputs, target: np.ndarray, tail: int, alpha: int) -> Rule:
+        """Log-odds of not being unknown."""
+        how = self.settings["rules"]
+        how = {"distance": how["distance"], "weights": how["recalibrated"], "score": "log_odds"}
+        rule = scores.openmax(out, target, known=self.known, tail=tail, alpha=alpha, **how)
+        return lambda _, said: rule(said, known=self.known)
+
+    def _mahalanobis(self, out: Outputs, target: np.ndarray) -> Rule:
+        """Minus the squared distance to the nearest class mean."""
+        rule = scores.mahalanobis(out, target, known=self.known)
+        return lambda _, said: rule(said, known=self.known)
+
+    def _odin(self, temperature: float, epsilon: float, batches: Batches, _: Any) -> np.ndarray:
+        """Log-odds of the largest softmax after a step of epsilon, at a temperature."""
+        how = {"temperature": temperature, "epsilon": epsilon}
+        twice = train.odin(self.network, batches, **how)
+        return scores.max_softmax_log_odds(twice, known=self.known)
+
+
+def _compared(
+    grid: Iterable[tuple], rule: Callable[..., Rule], inner: tuple, outer: tuple
+) -> pd.DataFrame:
+    """AUROC of held-out known against external images for every setting, the best one first."""
+    rows = []
+    for setting in grid:
+        score = rule(*setting)
+        rows.append((*setting, metrics.auroc(score(*inner), score(*outer))))
+    table = pd.DataFrame(rows, columns=["first", "second", "auroc"])
+    return table.sort_values("auroc", ascending=False, kind="stable", ignore_index=True)

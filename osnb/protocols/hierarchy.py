@@ -1,0 +1,213 @@
+"""WordNet 3.0's 82,115 nouns: who is above whom, by all hypernyms and by the tree rule.
+
+A synset goes by its wnid: "n02084071" is dog. WordNet is no tree, since a synset can have
+several hypernyms (a dog is a canine and a domestic animal). `parents` gives all of them;
+`parent` gives the one of the tree rule, under which all nouns form one tree, rooted in "entity".
+
+The packed file comes from `build` and is read once, on first use.
+"""
+
+import csv
+import lzma
+import re
+from bisect import bisect
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from osnb.base.workbook import writing
+
+DATA = Path(__file__).parent.parent / "data"
+NOUNS = DATA / "wordnet_nouns.tsv.xz"
+HYPERNYMS = ("@", "@i")  # wninput(5WN): is a kind of, is an instance of
+
+
+def _column(file: str, name: str) -> tuple[str, ...]:
+    with (DATA / file).open(newline="") as lines:
+        return tuple(row[name] for row in csv.DictReader(lines))
+
+
+ILSVRC = _column("ilsvrc2012_train_counts.csv", "wnid")
+"""The 1000 classes of ILSVRC 2012, sorted; none lies above another."""
+
+TINY_IMAGENET = _column("tinyimagenet_classes.csv", "wnid")
+"""The 200 of them that Tiny ImageNet has, sorted."""
+
+
+@cache
+def _packed() -> dict[str, tuple[str, str]]:
+    """Lemmas and hypernyms of each synset, space separated, in the order of the wnids."""
+    text = lzma.decompress(NOUNS.read_bytes()).decode()
+    rows = (line.split("\t") for line in text.splitlines())
+    return {wnid: (lemmas, hypernyms) for wnid, lemmas, hypernyms in rows}
+
+
+@cache
+def _chosen() -> dict[str, str]:
+    file = "wordnet_tree_parents.csv"
+    return dict(zip(_column(file, "wnid"), _column(file, "parent_wnid"), strict=True))
+
+
+def _noun(wnid: str) -> tuple[str, str]:
+    packed = _packed()
+    if wnid not in packed:
+        ids = list(packed)
+        named = [w for w in ids if str(wnid).replace(" ", "_") in lemmas(w)]
+        place = max(bisect(ids, str(wnid)) - 1, 0)
+        near = ", ".join(f"{w} ({name(w)})" for w in (named or ids[place : place + 2])[:5])
+        raise KeyError(f"{wnid!r} is no noun id of WordNet 3.0; nearest: {near}")
+    return packed[wnid]
+
+
+def nouns() -> tuple[str, ...]:
+    """All wnids, sorted."""
+    return tuple(_packed())
+
+
+def lemmas(wnid: str) -> tuple[str, ...]:
+    """The synset's words as WordNet writes them: ("dog", "domestic_dog", "Canis_familiaris").
+
+    Raises:
+        KeyError: no such noun, with the nearest ones; all functions here say so.
+    """
+    return tuple(_noun(wnid)[0].split(" "))
+
+
+def name(wnid: str) -> str:
+    """The first lemma, with spaces. Not unique: two ILSVRC classes are called "crane"."""
+    return lemmas(wnid)[0].replace("_", " ")
+
+
+def parents(wnid: str) -> tuple[str, ...]:
+    """All hypernyms, in the order of WordNet's data file; () for the root.
+
+    What a synset is an instance of counts too, else thousands of nouns that name one person,
+    river or battle would be roots. Nothing at or above an ILSVRC class is an instance.
+    """
+    return tuple(_noun(wnid)[1].split())
+
+
+def parent(wnid: str) -> str | None:
+    """The one hypernym of the tree rule, None for the root.
+
+    The only hypernym. Among several, the one that ImageNet's own tree keeps, known for the 75
+    such synsets at or above ILSVRC classes; elsewhere the last one, the custom of trees over
+    all of ImageNet (Ridnik et al. 2021), which the Semantic Shift Benchmark builds on.
+    """
+    above = parents(wnid)
+    return _chosen().get(wnid, above[-1]) if above else None
+
+
+@cache
+def _below(tree: bool) -> dict[str, list[str]]:
+    """`children` of every synset that has any, by all hypernyms or by the tree rule."""
+    below: dict[str, list[str]] = {}
+    for wnid in _packed():
+        for above in (parent(wnid),) if tree else parents(wnid):
+            below.setdefault(above, []).append(wnid)
+    return below
+
+
+def children(wnid: str, *, tree: bool = False) -> tuple[str, ...]:
+    """The synsets that have this one among their `parents` (or as `parent`), sorted."""
+    _noun(wnid)
+    return tuple(_below(tree).get(wnid, ()))
+
+
+def siblings(wnid: str, *, tree: bool = False) -> tuple[str, ...]:
+    """The other children of all its parents (or of its one tree parent), sorted."""
+    above = path(wnid)[-2:-1] if tree else parents(wnid)
+    return tuple(sorted({w for p in above for w in children(p, tree=tree)} - {wnid}))
+
+
+def _reached(start: str, step: Callable[[str], tuple[str, ...]]) -> tuple[str, ...]:
+    """Everything that repeated steps lead to, breadth first, the start left out."""
+    reached = dict.fromkeys(step(start))
+    queue = list(reached)
+    for wnid in queue:
+        new = [w for w in step(wnid) if w not in reached]
+        reached |= dict.fromkeys(new)
+        queue += new
+    return tuple(reached)
+
+
+def ancestors(wnid: str, *, tree: bool = False) -> tuple[str, ...]:
+    """All synsets above this one, itself left out, nearest first."""
+    return path(wnid)[-2::-1] if tree else _reached(wnid, parents)
+
+
+def descendants(wnid: str, *, tree: bool = False) -> tuple[str, ...]:
+    """All synsets below this one, itself left out, sorted."""
+    return tuple(sorted(_reached(wnid, lambda w: children(w, tree=tree))))
+
+
+def leaves(wnid: str) -> tuple[str, ...]:
+    """The ILSVRC classes at or below this synset by the tree rule, sorted."""
+    _noun(wnid)
+    return tuple(w for w in ILSVRC if wnid in path(w))
+
+
+@cache
+def path(wnid: str) -> tuple[str, ...]:
+    """From the root to this synset, both included, by the tree rule."""
+    above = parent(wnid)
+    return (*path(above), wnid) if above else (wnid,)
+
+
+def distance(a: str, b: str) -> int:
+    """The number of edges between two synsets in the tree: 0 for the same, a metric."""
+    shared = sum(x == y for x, y in zip(path(a), path(b), strict=False))
+    return len(path(a)) + len(path(b)) - 2 * shared
+
+
+def build(path: Path, *, folder: Path | None = None) -> None:
+    """Write WordNet's noun hierarchy, one line a synset: `wnid, lemmas, hypernyms`.
+
+    Tabs stand between fields, spaces within them, and xz packs the whole. Everything keeps
+    the order of WordNet's data file: NLTK's `hypernyms()` come from a set, whose order
+    follows PYTHONHASHSEED, so NLTK finds, opens and decodes the corpus, and its lines are
+    read here.
+
+    Args:
+        path: the file to write, aside and renamed.
+        folder: where WordNet's dict files are, data.noun among them; None: NLTK's corpus.
+
+    Raises:
+        FileNotFoundError: there is no corpus; the message says how to get it.
+        ValueError: the corpus is not version 3.0, whose offsets are ImageNet's ids.
+    """
+    lines = _data_noun(folder).splitlines()
+    header = "\n".join(line for line in lines if line.startswith("  "))
+    version = re.search(r"WordNet (\S+) Copyright", header)
+    if not version or version[1] != "3.0":
+        raise ValueError(f"need WordNet 3.0; got {version[1] if version else 'no version'}")
+    text = "".join(_row(line) for line in lines if not line.startswith("  "))
+    with writing(path) as aside:
+        aside.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+
+
+def _data_noun(folder: Path | None) -> str:
+    if folder is not None:
+        return (Path(folder) / "data.noun").read_text(encoding="utf8")
+    from nltk.corpus import LazyCorpusLoader
+    from nltk.corpus.reader import CorpusReader
+
+    try:
+        return LazyCorpusLoader("wordnet", CorpusReader, ["data.noun"]).raw("data.noun")
+    except (LookupError, OSError) as error:
+        raise FileNotFoundError(
+            "NLTK has no corpus 'wordnet': with a network, run "
+            "python -c \"import nltk; nltk.download('wordnet')\"; without one, install Debian's "
+            "package wordnet-base and pass --wordnet /usr/share/wordnet, or any folder with "
+            "WordNet 3.0's data.noun"
+        ) from error
+
+
+def _row(line: str) -> str:
+    """One line of the packed file from one line of data.noun, whose format is wndb(5WN)."""
+    offset, _, _, count, *fields = line.split(" | ")[0].split()
+    end = 2 * int(count, 16)  # words, each with a number; then the pointers and their count
+    pointers = fields[end + 1 :]  # by fours: symbol, offset, part of speech, words
+    above = zip(pointers[::4], pointers[1::4], strict=True)
+    hypernyms = " ".join(f"n{target}" for symbol, target in above if symbol in HYPERNYMS)
+    return f"n{offset}\t{' '.join(fields[:end:2])}\t{hypernyms}\n"

@@ -1,0 +1,1 @@
+"""Exercises, quizzes, the course's copies, and what a machine lacks."""

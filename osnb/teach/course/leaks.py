@@ -1,0 +1,240 @@
+"""What of solutions, hidden tests, answers and teacher's cells students could read.
+
+nbgrader clears what regions and tags mark. This looks into every file for what was not marked:
+
+1. Words that a students' copy never holds: region marks, a `teacher` cell, answers filled in, an
+   option of a quiz set in bold.
+2. The key of a quiz, also spaced, numbered or in capitals; a hidden seed, where words call it one.
+3. Secret lines. A line of a region or a teacher's cell that stands nowhere else in the sources is
+   secret by itself. One that also stands outside (`return x`, or the whole solution for a second
+   time) is not; but where one place shows half of a region, in words and signs, it stands there
+   twice. A solution as short as `return logits.max(axis=1)` cannot be told from ordinary code.
+
+Layout, quotes, backslashes and HTML tags are no cover; a hash or another encoding is.
+"""
+
+import base64
+import copy
+import html
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+REGION = re.compile(r"^.*BEGIN (SOLUTION|HIDDEN TESTS).*\n((?s:.*?))^.*END \1.*\n?", re.M)
+HIDDEN = re.compile(r"^.*BEGIN HIDDEN TESTS.*\n((?s:.*?))^.*END HIDDEN TESTS.*\n?", re.M)
+FILLED = re.compile(r"""\b(answers|key)\s*=\s*\\?["'][a-d]{2,}\\?["']""", re.I)
+KEY = re.compile(r"""\b(?:answers|key)\s*=\s*["']([a-d]{2,})["']""")
+SEED = re.compile(r"\bseed\s*=\s*(\d+)")
+NEVER = {  # what no text of a students' copy holds
+    re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS)"): "has the mark of a region",
+    FILLED: "has answers filled in",
+    re.compile(r"\A\*\*Answers\.?\*\*"): "begins as a teacher's cell does",
+    re.compile(
+        r"^\s*[-*] [a-d]\)(?:.*?(?:\*\*|__|<[a-z]|==)|\s*([*_~])(?:(?!\1).)+\1\W*$)", re.M | re.I
+    ): "sets an option of a quiz apart from the others",
+}
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+BINARY = {".png", ".parquet", ".whl", ".woff", ".woff2", ".xz", ".zip", ".gz", ".ico", ".inv"}
+PLAIN = re.compile(r"(import|from|def)\b|#")  # a line that tells nothing
+TOKEN = re.compile(r"\w+|[^\w\s]")
+LINE, SHORT = 12, 8  # letters and signs of a line worth a search, and of a hidden test's line
+TELLING, SECOND = 6, 12  # words and signs of a telling line, and of what a second copy shows
+
+
+class Sources(NamedTuple):
+    """What the source notebooks say, told apart.
+
+    Attributes:
+        secrets: (where, lines) of each region and teacher's cell.
+        keys: of quizzes, and the notebook of each.
+        seeds: of hidden tests, and a notebook of each.
+        lines: squeezed lines that stand outside of all secrets.
+        text: the same, joined.
+        faults: sentences on what cannot be told apart.
+    """
+
+    secrets: list[tuple[str, list[str]]]
+    keys: dict[str, str]
+    seeds: dict[str, str]
+    lines: set[str]
+    text: str
+    faults: list[str]
+
+
+def leaks(student_folder: Path, source_folder: Path) -> list[str]:
+    """Where the students' notebooks, or other files beside them, show what they must not.
+
+    Args:
+        student_folder: all files below it are read, wheels left out; of the package `osnb` only
+            keys and seeds count, since solutions are its functions.
+        source_folder: holds the source notebooks.
+
+    Returns:
+        One sentence for each leak, with the place; empty if there is none.
+    """
+    sources = read(source_folder)
+    sentences = list(sources.faults)
+    for path in sorted(path for path in Path(student_folder).rglob("*") if path.is_file()):
+        name = path.relative_to(student_folder).as_posix()
+        top = name.partition("/")[0]
+        if top == "osnb":
+            sentences += _told(name, _plain(path), sources)
+        elif top not in {"wheels", "SHA256SUMS"}:
+            sentences += file_leaks(path, sources, name=name)
+    return list(dict.fromkeys(sentences))
+
+
+def file_leaks(path: Path, sources: Sources, *, name: str) -> list[str]:
+    """The leaks in one file of a students' copy, called `name` in the sentences."""
+    if path.suffix != ".ipynb":
+        return _in_text(name, _plain(path), sources)
+    book = json.loads(path.read_text(encoding="utf8"))
+    sentences = []
+    for number, cell in enumerate(book.pop("cells"), start=1):
+        if "teacher" in cell["metadata"].get("tags", []):
+            sentences.append(f"{name}, cell {number} is the teacher's")
+        sentences += _in_text(f"{name}, cell {number}", "".join(cell.pop("source")), sources)
+        rest = "\n".join(_texts(cell))
+        sentences += _in_text(f"{name}, beside the text of cell {number}", rest, sources)
+    return sentences + _in_text(f"{name}, its metadata", "\n".join(_texts(book)), sources)
+
+
+def read(source_folder: Path) -> Sources:
+    """What the notebooks of a folder say, told apart."""
+    sources, shown = Sources([], {}, {}, set(), "", []), []
+    for path in sorted(Path(source_folder).glob("*.ipynb")):
+        for number, cell in enumerate(json.loads(path.read_text(encoding="utf8"))["cells"], 1):
+            text, where = "".join(cell["source"]), f"{path.stem}, cell {number}"
+            tags, grading = (cell["metadata"].get(name, {}) for name in ("tags", "nbgrader"))
+            if "teacher" in tags:
+                sources.secrets.append((f"the teacher's cell ({where})", _lines(text)))
+                continue
+            regions = REGION.findall(text)
+            for kind, secret in regions:
+                sources.secrets.append((f"the {kind.lower()} ({where})", _lines(secret)))
+                sources.keys.update(dict.fromkeys(KEY.findall(secret), where))
+                if kind == "HIDDEN TESTS":
+                    sources.seeds.update(dict.fromkeys(SEED.findall(secret), where))
+            shown.append(REGION.sub("", text))
+            if grading and grading.get("solution") and "SOLUTION" not in dict(regions):
+                sources.faults.append(f"{where} is a solution without BEGIN and END SOLUTION")
+            if FILLED.search(shown[-1]):
+                sources.faults.append(f"{where} has its answers outside of a region")
+    lines = {squeezed(line) for text in shown for line in text.splitlines()}
+    return sources._replace(lines=lines, text="\n".join(map(squeezed, shown)))
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+@cache
+def squeezed(text: str) -> str:
+    """A text without what layout and quoting change."""
+    return re.sub(r"[\s\\]+", "", text).replace("'", '"')
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a json value, keys included, lists of lines joined; base64 is opened."""
+    if isinstance(value, list) and all(isinstance(line, str) for line in value):
+        value = "".join(line if line.endswith("\n") else f"{line}\n" for line in value)
+    if isinstance(value, str):
+        yield value
+        with suppress(ValueError):
+            yield base64.b64decode("".join(value.split()), validate=True).decode("utf8")
+    elif isinstance(value, dict):
+        yield from value
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from _texts(part)
+
+
+def _plain(path: Path) -> str:
+    """The text of a file; "" if it holds none. Of a page, what a reader sees."""
+    if path.suffix in BINARY:
+        return ""
+    text = path.read_text(encoding="utf8", errors="replace")
+    if path.suffix not in {".html", ".svg"}:
+        return text
+    return html.unescape(re.sub(r"<[^>]*>", "", re.sub(r"<!--|-->", "", text)))
+
+
+def _in_text(where: str, text: str, sources: Sources) -> list[str]:
+    """The leaks in one text."""
+    sentences = [f"{where} {fault}" for never, fault in NEVER.items() if never.search(text)]
+    whole, lines = squeezed(text), {squeezed(line) for line in text.splitlines()}
+    for secret, secret_lines in sources.secrets:
+        if line := _shown(secret_lines, whole, lines, sources):
+            sentences.append(f"{where} shows a line of {secret}: {line}")
+    return sentences + _told(where, text, sources)
+
+
+def _told(where: str, text: str, sources: Sources) -> list[str]:
+    """The keys and the hidden seeds that a text tells."""
+    plain = text.replace("_", " ")
+    keys = [of for key, of in sources.keys.items() if _key(key).search(text)]
+    seeds = [of for seed, of in sources.seeds.items() if _seed(seed).search(plain)]
+    return [f"{where} shows the key of the quiz ({of})" for of in keys] + [
+        f"{where} tells the hidden seed ({of})" for of in seeds
+    ]
+
+
+@cache
+def _seed(seed: str) -> re.Pattern:
+    """Finds "the hidden seed is N", "hidden tests use the seed N" and "seed N is hidden"."""
+    few = r"(?:\W+\w+){0,4}?\W+"
+    told = rf"hidden{few}seeds?{few}{seed}|seeds?{few}{seed}{few}hidden"
+    return re.compile(rf"\b(?:{told})\b", re.I)
+
+
+@cache
+def _key(key: str) -> re.Pattern:
+    """Finds abcd, ABCD, a b c d, "a", "b", ... and 1. a 2. b ..."""
+    plain = r"\W{0,4}".join(key)
+    counted = r"\W{1,6}".join(rf"{i}\W{{0,4}}{letter}" for i, letter in enumerate(key, start=1))
+    return re.compile(rf"(?<!\w)(?:{plain}|{counted})(?!\w)", re.I)
+
+
+def _shown(secret: list[str], whole: str, lines: set[str], sources: Sources) -> str:
+    """A secret line that a text shows, given squeezed as a whole and by lines; "" if none."""
+    for line in secret:
+        small = squeezed(line)
+        if small in lines and small not in sources.lines:
+            return line
+        if len(small) >= LINE and small in whole and small not in sources.text:
+            return line
+    words = {line: len(TOKEN.findall(line)) for line in secret if not PLAIN.match(line)}
+    telling = {squeezed(x.removeprefix("return ")): n for x, n in words.items() if n >= TELLING}
+    twice = [small for small in telling if small in whole]
+    enough = max(SECOND, sum(telling.values()) / 2)
+    return twice[0] if sum(telling[small] for small in twice) >= enough else ""
+
+
+def without_hidden_tests(book: Any) -> Any:
+    """A notebook (nbformat's) without hidden tests, and without outputs that show a line of them.
+
+    Of an error in a cell with hidden tests the traceback goes, since it prints the cell; what the
+    error says stays. nbgrader's feedback goes through this: it would show them.
+    """
+    book = copy.deepcopy(book)
+    lines = _lines("\n".join(text for cell in book.cells for text in HIDDEN.findall(cell.source)))
+    hidden = {line for line in lines if len(line) >= SHORT}
+
+    def shows(output: Any) -> bool:
+        plain = COLOUR.sub("", "\n".join(_texts(output)))
+        return any(line in plain for line in hidden)
+
+    for cell in book.cells:
+        tested = HIDDEN.search(cell.source)
+        cell.source = HIDDEN.sub("", cell.source).rstrip("\n")
+        for output in cell.get("outputs", []):
+            if output.output_type == "error" and (tested or shows(output)):
+                output.traceback = [f"{output.ename}: {output.evalue}"]
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if not shows(output)]
+    return book

@@ -1,0 +1,297 @@
+"""Is this machine ready for the workbook? One line for each thing that notebooks rely on.
+
+Nothing outside the standard library is imported before a check asks for it, and what may crash or
+hang (torch, a kernel) is tried in a process of its own, so that a broken set-up gets an answer.
+`python -m osnb.teach.doctor` gives the lines even where the command line cannot start.
+"""
+
+import os
+import platform
+import re
+import shlex
+import shutil
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+from osnb.base import workbook
+from osnb.teach import trial
+
+OK, WARN, FAIL = "ok", "warn", "fail"
+OLDEST = (3, 11, 5)  # soupsieve, which the lock names, needs it
+LITTLE, TOO_LITTLE = 2e9, 2e8  # bytes free
+PROBE = 65_536  # bytes that are written to see whether a folder takes them
+SHOWN = 4  # packages named in one line
+PYTHON = shlex.quote(sys.executable)
+PIP = f"{PYTHON} -m pip install"
+LOCKED = f"{PIP} -r {shlex.quote(str(workbook.PACKAGE.parent / 'requirements.lock'))}"
+SLOW = "Close other programs and run osnb doctor again: the first import of all is slow."
+DEAF = (
+    "Close other programs and run osnb doctor again; if it is the same, no notebook can run here: "
+    "ask whether a firewall or a VPN keeps this machine from reaching itself (127.0.0.1)."
+)
+MOVE = "Work in a copy you own, or let results go elsewhere: export OSNB_OUT=$HOME/osnb-out"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+
+class Line(NamedTuple):
+    """One thing that was looked at.
+
+    Attributes:
+        name: of the thing.
+        state: ok, warn (something will be missing) or fail (notebooks will not run).
+        found: what is there.
+        advice: what to do about it, in one sentence; empty if nothing has to be done.
+    """
+
+    name: str
+    state: str
+    found: str
+    advice: str = ""
+
+
+def examine() -> list[Line]:
+    """Every line of every check, in 2 to 3 s; in a minute where something does not answer."""
+    with ThreadPoolExecutor(len(CHECKS)) as pool:
+        return [line for lines in pool.map(guarded, CHECKS) for line in lines]
+
+
+def guarded(check: Callable[[], Line | list[Line]]) -> list[Line]:
+    """The lines of a check; one that itself breaks is a line that says fail, never an exception."""
+    try:
+        lines = check()
+    except Exception as error:
+        advice = "Show this line to whoever set up the workbook."
+        lines = Line(check.__name__, FAIL, trial.sentence(error), advice)
+    return [lines] if isinstance(lines, Line) else lines
+
+
+def failed(lines: Iterable[Line]) -> bool:
+    """Whether any of the lines says fail."""
+    return any(line.state == FAIL for line in lines)
+
+
+# What is installed
+
+
+def python() -> Line:
+    """The version of Python, and which one it is."""
+    version = f"{platform.python_version()} at {sys.executable}"
+    if sys.version_info >= OLDEST:
+        return Line("python", OK, version)
+    oldest = ".".join(map(str, OLDEST))
+    advice = f"Install Python {oldest} or newer and make the environment again."
+    return Line("python", FAIL, version, advice)
+
+
+def project() -> Line:
+    """The folder with notebooks/ that commands work in."""
+    try:
+        return Line("project", OK, str(workbook.root()))
+    except FileNotFoundError as error:
+        return Line("project", FAIL, str(error), "Go to the folder of the workbook: cd FOLDER")
+
+
+def locked(file: Path) -> dict[str, str]:
+    """Names, normalised, and versions of a lock file.
+
+    Raises:
+        ValueError: a line is no NAME==VERSION.
+    """
+    lines = [line.strip() for line in file.read_text(encoding="utf8").splitlines()]
+    pairs = [line.partition("==")[::2] for line in lines if line and not line.startswith("#")]
+    if bad := [name for name, version in pairs if not version]:
+        raise ValueError(f"{file} needs lines such as numpy==2.4.6; got {bad[0]!r}")
+    return {normal(name): version for name, version in pairs}
+
+
+def normal(name: str) -> str:
+    """A package's name as the index compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def installed() -> dict[str, str]:
+    """Normalised names and versions of what is installed, without suffixes like +cpu.
+
+    A package whose folder is broken has no name or no version, and counts as not installed.
+    """
+    pairs = [(x.metadata["Name"], x.metadata["Version"]) for x in metadata.distributions()]
+    # the first one on the path is the one that is imported
+    return {normal(x): version.partition("+")[0] for x, version in reversed(pairs) if x and version}
+
+
+def versions() -> Line:
+    """Versions in requirements.lock against the installed ones; a dependency must be there."""
+    import tomllib
+
+    root = workbook.PACKAGE.parent
+    if not (root / "requirements.lock").is_file():
+        advice = "Work in a clone of the project, which has it."
+        return Line("versions", WARN, f"there is no requirements.lock in {root}", advice)
+    wanted, here = locked(root / "requirements.lock"), installed()
+    stated = tomllib.loads((root / "pyproject.toml").read_text("utf8"))["project"]["dependencies"]
+    needed = {normal(re.match(r"[A-Za-z0-9._-]+", text)[0]) for text in stated}
+    missing = [name for name in wanted if name not in here]
+    lacking = sorted(needed.intersection(missing))
+    other = [f"{n} {here[n]} instead of {v}" for n, v in wanted.items() if here.get(n, v) != v]
+    if not missing and not other:
+        return Line("versions", OK, f"all {len(wanted)} of requirements.lock")
+    parts = [f"not installed: {_some(lacking or missing)}"] if missing else []
+    parts += [_some(other)] if other and not lacking else []
+    advice = f"Install what the lock names: {LOCKED}"
+    return Line("versions", FAIL if lacking else WARN, "; ".join(parts), advice)
+
+
+def _some(names: list[str]) -> str:
+    rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + rest
+
+
+def jupyter() -> Line:
+    """JupyterLab is installed, and its command lies beside this Python's."""
+    version = installed().get("jupyterlab")
+    if not version:
+        return Line("jupyter", FAIL, "JupyterLab is not installed", f"Install it: {LOCKED}")
+    if not shutil.which("jupyter-lab", path=sysconfig.get_path("scripts")):
+        advice = f"Start it as {PYTHON} -m jupyterlab, or install it again: {LOCKED}"
+        return Line("jupyter", WARN, f"JupyterLab {version}, but no command jupyter-lab", advice)
+    return Line("jupyter", OK, f"JupyterLab {version}, opened by make lab")
+
+
+def browser() -> Line:
+    """A browser without a window, for the tests only: students use the one they have."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    return Line("test browser", OK, path or "none, so make test skips its browser tests")
+
+
+# What has to start
+
+
+def torch() -> list[Line]:
+    """torch and torchvision load together; the GPU, if there is one."""
+    answer = trial.ask("torch")
+    if "torch" not in answer:
+        advice = SLOW if "slow" in answer else f"Install it again: {LOCKED}"
+        line = Line("torch", FAIL, answer.get("slow") or answer["error"], advice)
+        return [line, Line("gpu", WARN, "not known without torch", "See torch above.")]
+    line = Line("torch", OK, f"torch {answer['torch']}, torchvision {answer['torchvision']}")
+    if answer["error"]:
+        text = f"torch {answer['torch']} loads, torchvision does not: {answer['error']}"
+        line = Line("torch", FAIL, text, f"The two must match; install both again: {LOCKED}")
+    none = "none, and none is needed: the miniature trains on the CPU"
+    gpu = none if answer["device"] in ("", "cpu") else answer["device"]
+    return [line, Line("gpu", OK, gpu)]
+
+
+def kernel() -> Line:
+    """The kernel `python3`, which every notebook names, starts and computes 1 + 1."""
+    answer = trial.ask("kernel")
+    install = f"{PIP} ipykernel && {PYTHON} -m ipykernel install --sys-prefix"
+    if "slow" in answer:
+        return Line("kernel", FAIL, f"python3 gave {answer['slow']}", DEAF)
+    if "error" in answer:
+        advice = f"Look at `jupyter kernelspec list`, then install it again: {install}"
+        return Line("kernel", FAIL, f"python3 does not start: {answer['error']}", advice)
+    return Line("kernel", OK, f"python3 ({answer['kernel']}) starts and says 1 + 1 = 2")
+
+
+# Folders
+
+
+def disk() -> list[Line]:
+    """Room where results and temporary files go."""
+    lines = []
+    for name, folder in {"disk": _out(), "disk (temporary)": _temporary()}.items():
+        place = _nearest(folder)
+        free = shutil.disk_usage(place).free
+        state = FAIL if free < TOO_LITTLE else WARN if free < LITTLE else OK
+        need = f"{LITTLE / 1e9:g} GB"
+        advice = {OK: "", WARN: f"Enough for now; free {need} before training."}
+        advice = advice.get(state, f"Free at least {need} there.")
+        lines.append(Line(name, state, f"{free / 1e9:,.1f} GB free at {place}", advice))
+    return lines
+
+
+def write_access() -> list[Line]:
+    """Whether results, figures, notebooks and temporary files can be written, by writing one."""
+    elsewhere = bool(os.environ.get("OSNB_OUT"))
+    lines = [_writable("project folder", _project(), MOVE, WARN if elsewhere else FAIL)]
+    if elsewhere:
+        advice = "Let OSNB_OUT name a folder that you may write to."
+        lines.append(_writable("OSNB_OUT", _out(), advice))
+    lines += [_writable(f"{name}/", _out() / name, MOVE) for name in ("runs", "figures")]
+    advice = "Name another one: export TMPDIR=DIR"
+    return [*lines, _writable("temporary folder", _temporary(), advice)]
+
+
+def _writable(name: str, folder: Path, advice: str, state: str = FAIL) -> Line:
+    """A line for one folder; one that is not there yet counts as the nearest that is."""
+    place = _nearest(folder)
+    try:
+        _probe(place)
+    except OSError as error:
+        return Line(f"write: {name}", state, f"{error.strerror}: {place}", advice)
+    there = "" if place == folder else ", not made yet"
+    return Line(f"write: {name}", OK, f"{folder}{there}")
+
+
+def _probe(folder: Path) -> None:
+    """Write a file in the folder and take it away again."""
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".osnb-doctor-") as file:
+        file.write(b"\0" * PROBE)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the nearest thing above it that exists."""
+    return next(place for place in (folder, *folder.parents) if os.path.lexists(place))
+
+
+def data() -> Line:
+    """What lies in the folder of optional data sets; the miniature needs none."""
+    folder, named = workbook.data(""), os.environ.get("OSNB_DATA")
+    where = f"{folder}, named by OSNB_DATA" if named else str(folder)
+    if named and not folder.is_dir():
+        advice = "Let OSNB_DATA name a folder that exists, or unset it: no notebook here needs it."
+        return Line("data folder", WARN, f"there is no {where}", advice)
+    names = sorted(path.name for path in folder.glob("[!.]*"))
+    none = "no optional data set; the miniature ships with the package"
+    return Line("data folder", OK, f"{_some(names)} in {where}" if names else none)
+
+
+def _project() -> Path:
+    """The project's folder; without one the working folder, where a notebook would be saved."""
+    try:
+        return workbook.root()
+    except FileNotFoundError:
+        return Path.cwd()
+
+
+def _temporary() -> Path:
+    """The folder for temporary files; `tempfile` itself refuses if it cannot write there."""
+    usual = "/tmp" if os.name == "posix" else os.environ.get("TEMP", ".")
+    return Path(os.environ.get("TMPDIR") or usual).absolute()
+
+
+def _out() -> Path:
+    return Path(os.environ["OSNB_OUT"]).absolute() if os.environ.get("OSNB_OUT") else _project()
+
+
+CHECKS = (
+    *(python, project, versions, torch, kernel, jupyter),
+    *(disk, write_access, data, browser),
+)
+
+if __name__ == "__main__":
+    LINES = examine()
+    for line in LINES:
+        print(f"{line.state:5} {line.name:20} {line.found}")
+        if line.advice:
+            print(f"{'':26} -> {line.advice}")
+    sys.exit(failed(LINES))

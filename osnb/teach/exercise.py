@@ -1,0 +1,263 @@
+"""Self-checks of the course: right, wrong where, or not written yet."""
+
+import copy
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+Maker = Callable[[np.random.Generator], tuple | dict]
+
+
+def scores(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Arguments of `metrics.oscr`: known scores (K,), correct (K,) bool, unknown scores (U,).
+
+    About every second draw is rounded to one decimal, so that scores tie.
+    """
+    known, unknown = rng.normal(1, 1, rng.integers(2, 7)), rng.normal(0, 1, rng.integers(2, 7))
+    digits = rng.choice([1, 3])
+    return known.round(digits), rng.random(len(known)) < 0.7, unknown.round(digits)
+
+
+def sides(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Arguments of `metrics.auroc`: known scores (K,) and unknown scores (U,)."""
+    known, _, unknown = scores(rng)
+    return known, unknown
+
+
+def ranking(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Arguments of `metrics.aurc`: scores (N,) and correct (N,) bool, right and wrong ones tied.
+
+    About every second draw is rounded to whole numbers, so that a tie holds several samples.
+    """
+    known, correct, unknown = scores(rng)
+    order = rng.permutation(len(known) + len(unknown))
+    right = np.append(correct, np.zeros(len(unknown), bool))
+    return np.append(known, unknown).round(rng.choice([0, 3]))[order], right[order]
+
+
+def at_rate(rng: np.random.Generator) -> dict[str, Any]:
+    """Arguments of `metrics.ccr_at_fpr` by name: those of `scores`, and fpr in (0, 1].
+
+    About every second rate is one that a threshold can meet exactly.
+    """
+    known, correct, unknown = scores(rng)
+    met = rng.integers(1, len(unknown), endpoint=True) / len(unknown)
+    fpr = float(rng.choice([met, rng.uniform(0.01, 1)]))
+    return {"known": known, "correct": correct, "unknown": unknown, "fpr": fpr}
+
+
+def resamples(rng: np.random.Generator) -> tuple[np.ndarray]:
+    """Arguments of `metrics.interval`: values (1 + R,) of the sample and of its resamples.
+
+    The sample's own value lies apart, so that it shows where it is counted as a resample.
+    """
+    values = rng.normal(0, 1, rng.integers(5, 40)).round(3)
+    values[0] = rng.choice([-5, 5])
+    return (values,)
+
+
+def logits(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Logits (N, C) and labels (N,) in [0, C) or -1."""
+    rows, classes = rng.integers(1, 5), rng.integers(2, 5)
+    return rng.normal(0, 3, (rows, classes)), rng.integers(-1, classes, rows)
+
+
+def check(
+    mine: Callable,
+    theirs: Callable,
+    *,
+    inputs: Maker,
+    conventions: Sequence[str] = (),
+    cases: int = 50,
+    seed: int = 0,
+    rtol: float = 1e-6,
+) -> None:
+    """Print whether `mine` does what `theirs` does on random input; raise nothing.
+
+    One line says: right; wrong, and where the values differ first; raised, and which error; or
+    not written yet (`mine` gives None or Ellipsis, or raises NotImplementedError). A second
+    line shows the call that went wrong, a third the convention that `mine` follows instead.
+
+    Args:
+        mine: the reader's function.
+        theirs: the package's function.
+        inputs: makes one case from a generator: a tuple of arguments or a dict of keyword
+            arguments; `scores`, `sides`, `ranking`, `at_rate`, `resamples`, `logits`, or the
+            notebook's own.
+        conventions: values of `theirs`' argument convention that a reader may have followed.
+        cases: number of random inputs.
+        seed: of the inputs; the same seed gives the same inputs.
+        rtol: relative tolerance; the absolute one is a thousandth of it. NaN equals NaN.
+    """
+    try:
+        settings = {"inputs": inputs, "conventions": conventions}
+        lines = _examined(mine, theirs, cases=cases, seed=seed, rtol=rtol, **settings)
+    except Exception as error:
+        lines = [f"cannot be checked: {type(error).__name__}: {error}"]
+    print("\n  ".join(lines or [f"right: the same on {cases} random inputs"]))
+
+
+def require(mine: Callable, theirs: Callable, **settings: Any) -> None:
+    """As `check`, with its settings, for hidden tests: silent if right, an error if not.
+
+    Raises:
+        AssertionError: `mine` is wrong, raised, or is not written yet; with check's sentence.
+    """
+    if lines := _examined(mine, theirs, **settings):
+        raise AssertionError("\n  ".join(lines))
+
+
+def _examined(mine, theirs, *, inputs, conventions=(), cases=50, seed=0, rtol=1e-6) -> list[str]:
+    """What `check` says of a function that is not right, by lines; none of one that is."""
+    rng = np.random.default_rng(seed)
+    given = [inputs(rng) for _ in range(cases)]
+    wanted = [_call(theirs, case) for case in given]
+    others = {}
+    for name in conventions:
+        others[name] = [_call(partial(theirs, convention=name), case) for case in given]
+    case, verdict = _first(mine, given, wanted, rtol)
+    if verdict in {"", "not written yet"}:
+        return [verdict] if verdict else []
+    call = f"{getattr(mine, '__name__', 'yours')}({_short(given[case - 1])})"
+    lines = [verdict, f"on input {case} of {cases}: {call}"]
+    for name, values in others.items():
+        if not _first(mine, given, values, rtol)[1]:
+            lines.append(f"on all {cases} inputs yours gives what convention={name!r} gives")
+    return lines
+
+
+def granted(*tests: Callable[[], None]) -> int:
+    """How many hidden tests are passed, the sentences of the others printed.
+
+    As the last value of a check cell it is the cell's points, one for each function.
+    """
+    passed = 0
+    for test in tests:
+        try:
+            test()
+            passed += 1
+        except AssertionError as error:
+            print(error)
+    return passed
+
+
+def quiz(answers: Any, *, questions: int, key: str = "") -> int | None:
+    """Say how many questions are answered; with a key, count the right answers instead.
+
+    Args:
+        answers: one letter from a to d for each question, such as "abcda"; capitals serve.
+        questions: their number.
+        key: the right letters; "" for students, who have none.
+
+    Returns:
+        The number of right answers, in [0, questions]; none without a key.
+
+    Raises:
+        ValueError: the key is not one letter from a to d for each question.
+    """
+    letters = answers.strip().lower() if isinstance(answers, str) else ""
+    if key and (len(key) != questions or set(key) - set("abcd")):
+        raise ValueError(f"a key needs {questions} letters from a to d; got {key!r}")
+    if key:
+        right = zip(letters, key, strict=False) if len(letters) <= questions else ()
+        return sum(mine == theirs for mine, theirs in right)
+    return print(_answered(answers, letters, questions))
+
+
+def _answered(answers: Any, letters: str, questions: int) -> str:
+    """How far a quiz is answered, in a sentence."""
+    if not isinstance(answers, str) and answers is not ... and answers is not None:
+        example = "".join("abcd"[i % 4] for i in range(questions))
+        return f'answers is a text, such as "{example}"; got {type(answers).__name__}'
+    if not letters:
+        return "not answered yet"
+    wrong = next((i for i, letter in enumerate(letters) if letter not in "abcd"), None)
+    if wrong is not None:
+        return f"answer {wrong + 1} is {letters[wrong]!r}; needed a letter from a to d"
+    if len(letters) > questions:
+        return f"{len(letters)} letters for {questions} questions"
+    return f"{len(letters)} of {questions} answered"
+
+
+def _first(mine: Callable, given: list, wanted: list, rtol: float) -> tuple[int, str]:
+    """The first input, counted from 1, on which `mine` is wrong, and its verdict; 0 and ""."""
+    verdicts = (_verdict(mine, *pair, rtol) for pair in zip(given, wanted, strict=True))
+    return next(((i, text) for i, text in enumerate(verdicts, start=1) if text), (0, ""))
+
+
+def _call(function: Callable, given: tuple | dict) -> Any:
+    """The function's value on a copy of the arguments, without its warnings."""
+    given = copy.deepcopy(given)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return function(**given) if isinstance(given, dict) else function(*given)
+
+
+def _verdict(mine: Callable, given: tuple | dict, wanted: Any, rtol: float) -> str:
+    """What is wrong with `mine` on one input; "" if nothing is."""
+    try:
+        value = _call(mine, given)
+        if value is None or value is Ellipsis:
+            return "not written yet"
+        difference = _difference(value, wanted, rtol)
+    except NotImplementedError:
+        return "not written yet"
+    except Exception as error:
+        return f"raised {type(error).__name__}: {error}"
+    return difference and f"wrong: {difference}"
+
+
+def _difference(mine: Any, theirs: Any, rtol: float) -> str:
+    """The first difference in words; "" if there is none."""
+    if isinstance(theirs, dict) and isinstance(mine, dict):
+        if set(mine) != set(theirs):
+            return f"yours has the keys {', '.join(map(str, mine))}; needed {', '.join(theirs)}"
+        parts = [(f"['{key}']", mine[key], theirs[key]) for key in theirs]
+    elif isinstance(theirs, tuple):
+        values = _several(mine)
+        if values is None or len(values) != len(theirs):
+            shape = np.shape(mine) if hasattr(mine, "ndim") else ()
+            got = type(mine).__name__ if values is None else f"{len(values)} values"
+            got = f"an array of shape {shape}" if len(shape) > 1 else got
+            return f"yours gives {got}; needed {len(theirs)} values"
+        parts = [(f"value {i}", *pair) for i, pair in enumerate(zip(values, theirs, strict=True))]
+    else:
+        return _array_difference(np.asarray(mine), np.asarray(theirs), rtol)
+    differences = ((name, _difference(a, b, rtol)) for name, a, b in parts)
+    return next((f"{name}, {text}" for name, text in differences if text), "")
+
+
+def _several(value: Any) -> Sequence | None:
+    """The values in a sequence, in a Series or along an array's first axis; None if it is none."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return value
+    return np.asarray(value) if getattr(value, "ndim", 0) else None
+
+
+def _array_difference(mine: np.ndarray, theirs: np.ndarray, rtol: float) -> str:
+    if mine.shape != theirs.shape:
+        return f"yours has shape {mine.shape}; needed {theirs.shape}"
+    if {mine.dtype.kind, theirs.dtype.kind} <= set("biuf"):
+        numbers = mine.astype(float), theirs.astype(float)
+        close = np.isclose(*numbers, rtol=rtol, atol=rtol / 1000, equal_nan=True)
+    else:
+        close = np.asarray(mine == theirs)
+    if close.all():
+        return ""
+    at = tuple(np.argwhere(~close)[0].tolist())
+    place = f"at {list(at)} " if at else ""
+    return f"{place}yours is {_short(mine[at])}; needed {_short(theirs[at])}"
+
+
+def _short(value: Any) -> str:
+    """A value in one short line."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={_short(part)}" for key, part in value.items())
+    if isinstance(value, tuple):
+        return ", ".join(_short(part) for part in value)
+    array = np.asarray(value)
+    text = np.array2string(array, precision=6, threshold=12, edgeitems=4, separator=", ")
+    return " ".join(text.split())

@@ -1,0 +1,250 @@
+"""Reciprocal points with confusing samples (ARPL+CS), Chen et al. 2021, as Vaze et al. 2022 run it.
+
+Beside the classifier train a generator G and a discriminator D. G shall please D, and make images
+of which the classifier cannot tell the class; the classifier learns not to be sure of them.
+"""
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.optim import Optimizer
+
+from osnb.train import checkpoint
+from osnb.train.forward import forward, image_shape, normalised
+from osnb.train.loop import Run, method
+from osnb.train.methods.osrci import halvings, with_adam
+
+
+@method
+def fit(
+    model: nn.Module,
+    loss: Callable,
+    batches: Callable,
+    *,
+    beta: float,
+    gan_rate: float = 2e-4,
+    gan_width: int = 64,
+    latent: int = 100,
+    mean: Sequence[float] = (0.0,),
+    std: Sequence[float] = (1.0,),
+    **plain,
+):
+    """Train as `train.fit` does; an epoch is a pass with confusing samples, then a plain one.
+
+    A step of the first pass, for N images: D learns real from generated; G minimises
+    -log D(G(z)) + beta `confusion`; the model minimises its loss on the images plus beta
+    `confusion` on N other generated ones. Generated images go through batch norms of their own,
+    which train with the model and are not part of it.
+
+    Args:
+        model: with a head that fills `Outputs.slack`, such as `models.HEADS["arpl"]`.
+        loss: such as `losses.arpl`.
+        batches: of square images of 8, 16, 32, 64, ... px.
+        beta: price of `confusion`; theirs is 0.1.
+        gan_rate: learning rate of G and D, each Adam with betas 0.5 and 0.999.
+        gan_width: a quarter of the channels of D's second layer, an eighth of G's first.
+        latent: numbers that G makes an image from.
+        mean: by channel, what the batches subtract from pixels in [0, 1]. G gives [0, 1], so its
+            images are normalised alike; as released they are not, and D tells them at once.
+        std: by channel, what the batches then divide by.
+
+    All else, also what it returns and raises, is as in `train.fit`.
+
+    Raises:
+        ValueError: more devices than one, or images of another shape.
+    """
+    channels, size = image_shape(batches)
+    with checkpoint.seeded(plain["seed"], "arpl_cs"):
+        made = {
+            "generator": generator(channels, size, width=gan_width, latent=latent),
+            "discriminator": discriminator(channels, size, width=gan_width),
+        }
+    made = with_adam(made, model, rate=gan_rate)
+    made["norms"] = nn.ModuleList(copy.deepcopy(norms_of(model)))
+    own = {"companions": made, "beta": beta, "latent": latent, "mean": mean, "std": std}
+    with beside(plain["optimizer"], made["norms"].parameters()):
+        return Confusing(model=model, loss=loss, batches=Passes(batches, 2), **own, **plain).train()
+
+
+@dataclass
+class Passes:
+    """So many passes over the same batches as one epoch, each in an order of its own."""
+
+    batches: Callable
+    count: int
+
+    def __len__(self) -> int:
+        return self.count * len(self.batches)
+
+    def __call__(self, epoch: int, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
+        """Batches of passes count (epoch - 1) + 1 to count epoch, from number `start` on."""
+        steps = len(self.batches)
+        for i in range(start // steps, self.count):
+            yield from self.batches(self.count * (epoch - 1) + i + 1, max(start - i * steps, 0))
+
+
+@dataclass(kw_only=True)
+class Confusing(Run):
+    """Steps with confusing samples in the first half of an epoch, plain ones in the second."""
+
+    beta: float
+    latent: int
+    mean: Sequence[float]
+    std: Sequence[float]
+
+    def values(self, images: Tensor, labels: Tensor) -> Tensor:
+        """(N,) whose mean the model minimises, after a step of D and one of G."""
+        if self.step >= len(self.batches) // 2:
+            return super().values(images, labels)
+        images = images.to(self.where)
+        self.deceive(self.discern(images))
+        with torch.no_grad():
+            generated = self.generate(len(images))
+        return super().values(images, labels) + self.beta * self.confused(generated)
+
+    def generate(self, count: int) -> Tensor:
+        """New images, normalised as the real ones are."""
+        noise = torch.randn(count, self.latent, 1, 1, device=self.where)
+        return normalised(self.companions["generator"](noise), self.mean, self.std)
+
+    def discern(self, images: Tensor) -> Tensor:
+        """A step of D; the generated images that it was made on."""
+        generated, judge = self.generate(len(images)), self.companions["discriminator"]
+        error = _says(judge(images), 1.0) + _says(judge(generated.detach()), 0.0)
+        self.step_of(error, "discriminator")
+        return generated
+
+    def deceive(self, generated: Tensor) -> None:
+        """A step of G, on the images that D has just seen."""
+        error = _says(self.companions["discriminator"](generated), 1.0)
+        error = error + self.beta * self.confused(generated)
+        self.step_of(error, "generator")
+
+    def confused(self, generated: Tensor) -> Tensor:
+        """`confusion` of the model, through the generated images' own batch norms."""
+        with exchanged(norms_of(self.model), self.companions["norms"]):
+            return confusion(forward(self.model, generated, self.where, self.precision).slack)
+
+
+def confusion(slack: Tensor) -> Tensor:
+    """How sure a classifier is of images that it should not be sure of.
+
+        exp(mean_x sum_c s_c log s_c),   s the softmax of the distances
+
+    from 1 / K where all classes are equally likely to 1. The radius in slack cancels. A class of
+    probability 0 adds 0, where the released formula gives NaN. Where D is large the
+    distances, means over D, lie close together, and the value near 1 / K at any beta: below 0.21
+    on the digits with D = 32 and K = 5.
+
+    Args:
+        slack: (N, K) distances to the points, or these less the radius.
+
+    Returns:
+        A number in [1 / K, 1].
+    """
+    log_s = slack.log_softmax(dim=1)
+    return (log_s.exp() * log_s).sum(dim=1).mean().exp()
+
+
+def generator(channels: int, size: int, *, width: int, latent: int) -> nn.Sequential:
+    """The generator of Chen et al. 2021, with a layer for every doubling from 4 px on.
+
+    Args:
+        channels: of an image.
+        size: edge of an image, 4 times a power of two and more than 4, in pixels.
+        width: an eighth of the channels of the first layer; theirs is 64.
+        latent: numbers that an image is made from; theirs is 100.
+
+    Returns:
+        Takes (N, latent, 1, 1), gives (N, channels, size, size) in [0, 1].
+
+    Raises:
+        ValueError: another edge.
+    """
+    wide = [8 * width // 2**i for i in range(halvings(size))]
+    layers = [nn.ConvTranspose2d(latent, wide[0], 4, bias=False)]
+    for ends in pairwise([*wide, channels]):
+        layers += [nn.BatchNorm2d(ends[0]), nn.ReLU()]
+        layers += [nn.ConvTranspose2d(*ends, 4, stride=2, padding=1, bias=False)]
+    return nn.Sequential(*layers, nn.Sigmoid()).apply(_drawn)
+
+
+def discriminator(channels: int, size: int, *, width: int) -> nn.Sequential:
+    """The discriminator of Chen et al. 2021, with fewer layers for small images.
+
+    Args:
+        channels: of an image.
+        size: as in `generator`.
+        width: half the channels of the first layer; theirs is 64.
+
+    Returns:
+        Takes (N, channels, size, size), gives (N, 1), the log odds of being real.
+
+    Raises:
+        ValueError: another edge.
+    """
+    wide = [channels, *[2 * width * 2**i for i in range(min(halvings(size), 3))]]
+    layers: list[nn.Module] = []
+    for i, ends in enumerate(pairwise(wide)):
+        norm = [nn.BatchNorm2d(ends[1])] if i else []
+        layers += [nn.Conv2d(*ends, 4, stride=2, padding=1, bias=False), *norm, nn.LeakyReLU(0.2)]
+    layers += [nn.Conv2d(wide[-1], 16 * width, 4, bias=False), nn.Sigmoid()]
+    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16 * width, 1)]
+    return nn.Sequential(*layers).apply(_drawn)
+
+
+@contextmanager
+def exchanged(first: Sequence[nn.Module], second: Sequence[nn.Module]) -> Iterator[None]:
+    """Two rows of modules with each other's parameters and buffers, for a while."""
+
+    def exchange() -> None:
+        for a, b in zip(first, second, strict=True):
+            a._parameters, b._parameters = b._parameters, a._parameters
+            a._buffers, b._buffers = b._buffers, a._buffers
+
+    exchange()
+    try:
+        yield
+    finally:
+        exchange()
+
+
+@contextmanager
+def beside(optimizer: Optimizer, parameters: Iterable[nn.Parameter]) -> Iterator[None]:
+    """Let an optimizer move more parameters, with the settings of its first group, for a while."""
+    added = list(parameters)
+    settings = {k: v for k, v in optimizer.param_groups[0].items() if not k.startswith("param")}
+    before = len(optimizer.param_groups)
+    if added:
+        optimizer.add_param_group({**settings, "params": added})
+    try:
+        yield
+    finally:
+        optimizer.param_groups[:] = optimizer.param_groups[:before]
+        for parameter in added:
+            optimizer.state.pop(parameter, None)
+
+
+def norms_of(model: nn.Module) -> list[nn.Module]:
+    """The batch norms of a network, in the order of its layers."""
+    kinds = nn.BatchNorm1d | nn.BatchNorm2d
+    return [module for module in model.modules() if isinstance(module, kinds)]
+
+
+def _says(log_odds: Tensor, real: float) -> Tensor:
+    """Price of the discriminator's answers where all images are real, or none is."""
+    return binary_cross_entropy_with_logits(log_odds, torch.full_like(log_odds, real))
+
+
+def _drawn(module: nn.Module) -> None:
+    """First weights, from their normal distributions."""
+    if isinstance(module, nn.Conv2d | nn.ConvTranspose2d):
+        nn.init.normal_(module.weight, 0, 0.02)
+    elif isinstance(module, nn.BatchNorm2d):
+        nn.init.normal_(module.weight, 1, 0.02)

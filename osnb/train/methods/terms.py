@@ -1,0 +1,422 @@
+"""Methods whose step is that of `train.fit` with one more term.
+
+- `crl`: confidence in the order of how often samples were right.
+- `outlier`: images from outside, on which no class is likelier than another.
+- `augmix`: three views of an image, about which the network says the same.
+- `proser`: placeholders, spare outputs that are best on mixtures of classes.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from osnb.base.outputs import Outputs
+from osnb.datasets import augment
+from osnb.train.forward import forward, image_shape
+from osnb.train.loop import Run, method
+
+CORRECTNESS = "correctness"  # the name of the record of `crl` in the checkpoint
+
+
+@method
+def crl(model: nn.Module, loss: Callable, batches: Callable, *, crl: float = 1.0, **plain):
+    """Correctness ranking (CRL), Moon et al. 2020, as Kim et al. 2021 run it.
+
+    Of two samples, the one that has been right more often shall be the more confident one: the
+    model trains on `loss` and `crl` times `ranking`. A sample's partner is the next one of its
+    batch; the last one's is the first. How often a sample has been right is counted from what the
+    network said in training, after each step.
+
+    Args:
+        loss: such as `losses.softmax`.
+        batches: as `datasets.batches` gives them: its `labels` are those of all N samples, and a
+            copy with other `labels` gives the same images.
+        crl: price of the ranking; theirs is 1.
+
+    All else, also what it returns, is as in `train.fit`.
+
+    Raises:
+        ValueError: more devices than one, batches without `labels`, or a negative's among them.
+    """
+    labels = getattr(batches, "labels", None)
+    if labels is None or labels.min() < 0:  # there is no class to be right about
+        came = "none" if labels is None else labels.min().item()
+        raise ValueError(f"need batches with `labels` >= 0, one per sample; got {came}")
+    where = next(model.parameters()).device
+    own = {"crl": crl, "companions": {CORRECTNESS: Record(len(labels)).to(where)}}
+    numbered = copy.copy(batches)  # the same batches, with samples' numbers for labels
+    numbered.labels = torch.arange(len(labels))
+    run = Ranked(model=model, loss=loss, batches=numbered, true=labels.to(where), **own, **plain)
+    return run.train()
+
+
+class Record(nn.Module):
+    """How often each of N training samples has been right: `right` (N,) int64."""
+
+    def __init__(self, samples: int):
+        super().__init__()
+        self.register_buffer("right", torch.zeros(samples, dtype=torch.int64))
+
+
+@dataclass(kw_only=True)
+class Ranked(Run):
+    """Steps whose labels are the samples' numbers; `true` (N,) has their classes."""
+
+    true: Tensor
+    crl: float
+
+    def values(self, images: Tensor, labels: Tensor) -> Tensor:
+        """(n,) whose mean the model minimises; then the record hears who was right."""
+        true, right = self.true[labels], self.companions[CORRECTNESS].right
+        out = forward(self.called, images, self.where, self.precision)
+        confidence = out.logits.softmax(dim=1).max(dim=1).values
+        price = ranking(confidence, right[labels], epochs=self.epochs)
+        right.index_add_(0, labels, (out.logits.argmax(dim=1) == true).long())
+        return self.loss(out, true) + self.crl * price
+
+
+def ranking(confidence: Tensor, right: Tensor, *, epochs: int) -> Tensor:
+    """Correctness ranking loss of each sample i and its partner j = i + 1, as released.
+
+        R_i = max(0, -t (k_i - k_j) + |c_i - c_j|),   c = right / epochs
+        t = -1 if c_i < c_j and k_i != k_j, or c_i = c_j and k_i > k_j;   else 1
+
+    So of two samples that were right equally often, the difference of confidence is the price;
+    Moon et al. 2020 ask nothing of such a pair.
+
+    Args:
+        confidence: (n,) k, in [0, 1]; theirs is the maximum of the softmax.
+        right: (n,) int64, how often each has been right before.
+        epochs: of the whole run, so that c is in [0, 1).
+
+    Returns:
+        (n,) in units of confidence, >= 0.
+    """
+    gap, lead = confidence - confidence.roll(-1), right - right.roll(-1)
+    turned = ((lead < 0) & (gap != 0)) | ((lead == 0) & (gap > 0))
+    return (torch.where(turned, gap, -gap) + lead.abs() / epochs).clamp(min=0)
+
+
+@method
+def outlier(
+    model: nn.Module,
+    loss: Callable,
+    batches: Callable,
+    *,
+    outside: Callable,
+    outside_weight: float = 0.5,
+    **plain,
+):
+    """Outlier exposure (OE), Hendrycks et al. 2019, as Kim et al. 2021 run it from scratch.
+
+    Beside every batch goes one of images from outside, of which no class shall be the likeliest:
+    the model trains on `loss` and `outside_weight` times the mean of `unevenness`. Both kinds go
+    through the network in one pass, and share its batch norms, as released. Each epoch goes on
+    with the images from outside where the epoch before it ended, and begins them anew, in another
+    order, when all are used; as released it begins anew every epoch, and ends when either kind
+    does.
+
+    Args:
+        loss: such as `losses.softmax`, of the given batches alone.
+        outside: batches of external images, made as `batches` are; labels are not read. Theirs
+            are twice as large as those of `batches`.
+        outside_weight: price of the second term; theirs is 0.5.
+
+    All else, also what it returns, is as in `train.fit`.
+
+    Raises:
+        ValueError: more devices than one, or images from outside of another shape.
+    """
+    shape, came = image_shape(batches), image_shape(outside)
+    if shape != came:
+        raise ValueError(f"need outside images of (channels, edge) {shape}; got {came}")
+    both = Beside(batches, outside)
+    run = Exposed(model=model, loss=loss, batches=both, outside_weight=outside_weight, **plain)
+    return run.train()
+
+
+@dataclass
+class Beside:
+    """Batches whose images are followed by those of a batch from outside; labels as they were."""
+
+    batches: Callable
+    outside: Callable
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __call__(self, epoch: int, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
+        """Images (n + m, ...) and labels (n,); which m follows from epoch and step."""
+        others = endless(self.outside, (epoch - 1) * len(self) + start)
+        for images, labels in self.batches(epoch, start):
+            yield torch.cat([images, next(others).to(images.device)]), labels
+
+
+def endless(batches: Callable, start: int) -> Iterator[Tensor]:
+    """Images of epoch after epoch, from batch number `start` on, counted through all epochs."""
+    done, first = divmod(start, len(batches))
+    while True:
+        done += 1
+        yield from (images for images, _ in batches(done, first))
+        first = 0
+
+
+@dataclass(kw_only=True)
+class Exposed(Run):
+    """Steps on images of which there are labels for the first n only."""
+
+    outside_weight: float
+
+    def values(self, images: Tensor, labels: Tensor) -> Tensor:
+        """(n,) whose mean the model minimises."""
+        out, known = forward(self.called, images, self.where, self.precision), len(labels)
+        price = self.outside_weight * unevenness(out.logits[known:]).mean()
+        return self.loss(Outputs(*(part[:known] for part in out)), labels) + price
+
+
+def unevenness(logits: Tensor) -> Tensor:
+    """Cross-entropy against the uniform distribution, ln sum_c e^z_c - mean_c z_c.
+
+    Args:
+        logits: (N, K).
+
+    Returns:
+        (N,) in nats, >= ln K, which it is where all logits are equal.
+    """
+    return logits.logsumexp(dim=1) - logits.mean(dim=1)
+
+
+@method
+def augmix(
+    model: nn.Module,
+    loss: Callable,
+    batches: Callable,
+    *,
+    severity: float,
+    jsd_weight: float = 12.0,
+    **plain,
+):
+    """AugMix with its Jensen-Shannon term, Hendrycks et al. 2020, as Kim et al. 2021 run it.
+
+    The model trains on `loss` and `jsd_weight` times `divergence` of three views. The views of an
+    image are itself, as the batch has it after crop and flip, and two draws of `augment.augmix`
+    of it. They go through the network in one pass, and share its batch norms; `loss` is of the
+    first view alone.
+
+    Args:
+        loss: such as `losses.softmax`.
+        batches: of images in [0, 1], 1 or 3 channels; the views are made of their 256 levels.
+        severity: of `augment.augmix`; theirs is 3 at 32 px, 1 for photographs.
+        jsd_weight: price of the second term; theirs is 12.
+
+    All else, also what it returns, is as in `train.fit`.
+
+    Raises:
+        ValueError: more devices than one, images outside of [0, 1] in the first batch, such as
+            normalised ones, or what `augment.augmix` refuses.
+    """
+    images, _ = next(iter(batches(1, 0)))
+    low, high = images.min().item(), images.max().item()
+    if low < 0 or high > 1:
+        raise ValueError(f"need images in [0, 1]; got {low:g} to {high:g}")
+    own = {"severity": severity, "jsd_weight": jsd_weight}
+    return Mixed(model=model, loss=loss, batches=batches, **own, **plain).train()
+
+
+@dataclass(kw_only=True)
+class Mixed(Run):
+    """Steps on three views; settings as in `augmix`."""
+
+    severity: float
+    jsd_weight: float
+
+    def values(self, images: Tensor, labels: Tensor) -> Tensor:
+        """(N,) whose mean the model minimises."""
+        views = torch.cat([images, *(view(images, self.severity) for _ in range(2))])
+        out = forward(self.called, views, self.where, self.precision)
+        price = divergence(out.logits.view(3, len(labels), -1))
+        clean = Outputs(*(part[: len(labels)] for part in out))
+        return self.loss(clean, labels) + self.jsd_weight * price
+
+
+def view(images: Tensor, severity: float) -> Tensor:
+    """One draw of `augment.augmix` of each image, from torch's generator, which checkpoints hold.
+
+    Args:
+        images: (N, 1 or 3, H, W) in [0, 1].
+        severity: in [0.1, 10].
+
+    Returns:
+        (N, 1 or 3, H, W) float32 in [0, 1].
+    """
+    levels = (images * 255).round().to(torch.uint8)
+    return augment.augmix(levels, severity=severity, generator=torch.default_generator) / 255
+
+
+def divergence(logits: Tensor) -> Tensor:
+    """Jensen-Shannon divergence of what the network says about V views of an image.
+
+        D(x) = (1 / V) sum_v KL(p_v || M),   M = clamp((1 / V) sum_v p_v, 1e-7, 1)
+
+    Args:
+        logits: (V, N, K).
+
+    Returns:
+        (N,) in nats, in [0, ln V] but for the clamp.
+    """
+    log_p = logits.log_softmax(dim=2)
+    p = log_p.exp()
+    mixture = p.mean(dim=0).clamp(1e-7, 1).log()
+    return (p * (log_p - mixture)).sum(dim=2).mean(dim=0)
+
+
+@method
+def proser(
+    model: nn.Module,
+    loss: Callable,
+    batches: Callable,
+    *,
+    plain_epochs: int,
+    cut: int,
+    placeholders: int = 1,
+    second: float = 1.0,
+    mixed: float = 0.01,
+    alpha: float = 1.0,
+    **plain,
+):
+    """Placeholders for the unknown (PROSER), Zhou et al. 2021, after `plain_epochs` of `train.fit`.
+
+    Spare outputs learn to be second best on known samples, and best on mixtures of two classes.
+    The model has K + P outputs. The last P are placeholders, of which the largest counts, f:
+
+        logits(x) = (z_1, ..., z_K, f),   f = max_{c >= K} z_c
+
+    Half of a batch pays `loss` on these K + 1 and `second` times `runner_up`. The other half is
+    mixed with itself where `cut` says, each image with one of another class, and pays `mixed`
+    times `loss` for class K. Scores drop the last column, as with `losses.background`: with P = 1
+    exactly, with more a softmax also counts the placeholders that are not the largest. The
+    released code scores max_{c < K} p_c - p_K at temperature 1024.
+
+    As in the released code: halves of one batch, one share of the mixture for a batch, the
+    default prices. Of two images of one class no mixture is made, as the paper says; the released
+    code makes it. The released code begins with a trained network at a hundredth of its learning
+    rate; here the rate is the schedule's.
+
+    Args:
+        model: with a `trunk` of layers in a row and a `head`, such as `models.conv`.
+        batches: of known samples only.
+        loss: for K + 1 logits and labels up to K, such as `losses.softmax`.
+        epochs: in all.
+        plain_epochs: epochs with `loss` on the first K logits alone.
+        cut: layers of the trunk before the features are mixed.
+        placeholders: P.
+        second: price of the placeholder's being second best.
+        mixed: price of the mixtures.
+        alpha: shares of a mixture are drawn from Beta(alpha, alpha).
+
+    All else, also what it returns and raises, is as in `train.fit`.
+
+    Raises:
+        ValueError: more devices than one, or a cut that is not inside the trunk.
+    """
+    if not 0 < cut < len(model.trunk):
+        raise ValueError(f"need a cut in [1, {len(model.trunk) - 1}]; got {cut}")
+    own = {"plain_epochs": plain_epochs, "cut": cut, "placeholders": placeholders}
+    own |= {"second": second, "mixed": mixed, "alpha": alpha}
+    return Placeholders(model=model, loss=loss, batches=batches, **own, **plain).train()
+
+
+@dataclass(kw_only=True)
+class Placeholders(Run):
+    """Plain steps in the first epochs, then steps with placeholders; settings as in `proser`."""
+
+    plain_epochs: int
+    cut: int
+    placeholders: int
+    second: float
+    mixed: float
+    alpha: float
+
+    def values(self, images: Tensor, labels: Tensor) -> Tensor:
+        """(N,) whose mean the model minimises: in later epochs, the sum of both halves' means."""
+        if len(self.history) < self.plain_epochs:
+            out = forward(self.called, images, self.where, self.precision)
+            return self.loss(out._replace(logits=out.logits[:, : -self.placeholders]), labels)
+        half, whole = len(labels) // 2, len(labels)
+        mixtures = self.mixtures(images[:half], labels[:half]) * (whole / max(half, 1))
+        out = self.placed(images[half:])
+        known = self.loss(out, labels[half:])
+        known = known + self.second * self.loss(*runner_up(out, labels[half:]))
+        return torch.cat([self.mixed * mixtures, known * (whole / (whole - half))])
+
+    def placed(self, images: Tensor) -> Outputs:
+        """Outputs with K + 1 logits, the last one the largest placeholder's."""
+        out = forward(self.called, images, self.where, self.precision)
+        return out._replace(logits=largest_spare(out.logits, -self.placeholders))
+
+    def mixtures(self, images: Tensor, labels: Tensor) -> Tensor:
+        """(N,) price of each image's mixture as class K, 0 where both are of one class."""
+        partner = torch.randperm(len(labels))
+        share = torch.distributions.Beta(self.alpha, self.alpha).sample().item()
+        with mixing(self.model.trunk[self.cut - 1], partner, share):
+            out = self.placed(images)
+        price = self.loss(out, torch.full_like(labels, out.logits.shape[1] - 1))
+        return torch.where(labels == labels[partner.to(labels.device)], 0.0, price)
+
+
+def largest_spare(logits: Tensor, known: int) -> Tensor:
+    """(N, K + 1) logits of (N, K + P): the first `known`, or all but so many, and a maximum."""
+    first, spare = logits.tensor_split([known], dim=1)
+    return torch.cat([first, spare.amax(dim=1, keepdim=True)], dim=1)
+
+
+@contextmanager
+def mixing(layer: nn.Module, partner: Tensor, share: float) -> Iterator[None]:
+    """Let a layer give share x + (1 - share) x[partner] of what it gives, x, for a while."""
+
+    def mix(_layer: nn.Module, _given: tuple, x: Tensor) -> Tensor:
+        return share * x + (1 - share) * x[partner.to(x.device)]
+
+    hook = layer.register_forward_hook(mix)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def runner_up(out: Outputs, labels: Tensor) -> tuple[Outputs, Tensor]:
+    """What is left without the true class, of which the placeholder shall be best.
+
+    Args:
+        out: logits (N, K + 1), the placeholder's last.
+        labels: (N,) int64 in [0, K).
+
+    Returns:
+        Outputs with logits (N, K), and labels (N,) that name the last of them.
+    """
+    count, columns = out.logits.shape
+    others = torch.arange(columns, device=labels.device) != labels[:, None]
+    rest = out.logits[others].view(count, columns - 1)
+    return out._replace(logits=rest), torch.full_like(labels, columns - 2)
+
+
+def margin(out: Outputs, *, known: int, temperature: float) -> dict[str, np.ndarray]:
+    """A method's own score, max_{c < K} p_c - p_K, p the softmax of K + 1 logits over T.
+
+    Args:
+        out: logits (N, K + P), as `train.predict` gives them; the largest spare one counts.
+        known: K.
+        temperature: T. OSRCI takes 1; PROSER, as released, 1024, at which p is nearly linear in
+            the logits.
+
+    Returns:
+        own: (N,) float64 in [-1, 1], higher for known samples.
+    """
+    logits = largest_spare(torch.from_numpy(out.logits).double(), known)
+    share = (logits / temperature).softmax(dim=1)
+    return {"own": (share[:, :known].amax(dim=1) - share[:, known]).numpy()}

@@ -1,0 +1,114 @@
+"""Ours beside the alternatives: tables printed, and written as json.
+
+    python -m tests.benchmarks metrics   all metrics of a column beside public libraries and a sort
+    python -m tests.benchmarks train     a step and a prediction beside the plain float32 loop
+    python -m tests.benchmarks data      pixels and photographs to batches beside Pillow
+    python -m tests.benchmarks start     a notebook that only imports beside plain papermill
+    python -m tests.benchmarks batch     runs of nothing through the engine
+
+Each has --help. Run it from the top of the project, with nothing else running.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from osnb.book.cli.lines import written
+
+
+class Listed(TyperGroup):
+    """Commands that answer a wrong name with the right ones."""
+
+    def get_command(self, ctx, name):
+        from osnb.base.catalogue import Catalogue
+
+        return Catalogue(self.commands)[name]
+
+
+app = typer.Typer(cls=Listed, no_args_is_help=True, help="Time this package beside others.")
+Json = Annotated[
+    Path | None, typer.Option("--json", help="File to write as well; - prints it alone.")
+]
+Rounds = Annotated[int, typer.Option(min=1, help="How often each is timed, in turns.")]
+
+
+def _report(found: dict, show: Callable[[dict], list], file: Path | None) -> None:
+    """Write a report, if a file is given, and print it."""
+    from rich.console import Console
+
+    if file:
+        written(file, found)
+    if str(file) != "-":
+        Console(markup=False, highlight=False, soft_wrap=True).print(*show(found), sep="\n")
+
+
+@app.command("metrics")
+def bench_metrics(
+    rows: Annotated[list[int] | None, typer.Option(min=100, help="A size; may repeat.")] = None,
+    repeats: Rounds = 5,
+    memory: Annotated[int | None, typer.Option(min=100, help="Take one size's memory.")] = None,
+    double: Annotated[bool, typer.Option("--double", help="--memory of float64 scores.")] = False,
+    file: Json = None,
+):
+    """Time all metrics of one scores column beside public libraries and a bare sort."""
+    from tests.benchmarks import metrics
+
+    if memory:
+        found = metrics.memory(memory, kind="float64" if double else "float32")
+        _report(found, metrics.show_memory, file)
+    else:
+        _report(metrics.compare(rows or metrics.ROWS, repeats=repeats), metrics.show, file)
+
+
+@app.command("train")
+def bench_train(rounds: Rounds = 3, file: Json = None):
+    """Time a training step and a prediction beside the plain float32 loop."""
+    from tests.benchmarks import train
+
+    _report(train.compare(rounds=rounds), train.show, file)
+
+
+@app.command("data")
+def bench_data(
+    rounds: Rounds = 5,
+    folder: Annotated[
+        Path | None, typer.Option(help="Photographs to read; drawn ones if left out.")
+    ] = None,
+    file: Json = None,
+):
+    """Time small images from memory and photographs from files beside Pillow's way."""
+    from tests.benchmarks import data
+
+    _report(data.compare(rounds=rounds, folder=folder), data.show, file)
+
+
+@app.command("start")
+def bench_start(rounds: Rounds = 5, file: Json = None):
+    """Time a notebook that only imports, by osnb run and by plain papermill."""
+    from tests.benchmarks import runs
+
+    _report(runs.start(rounds=rounds), runs.show_start, file)
+
+
+@app.command("batch")
+def bench_batch(
+    runs: Annotated[int, typer.Option(min=1, help="Runs of nothing.")] = 10_000,
+    tables: Annotated[int, typer.Option(min=1, help="Finished runs to collect.")] = 1_000,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that make them.")] = 2,
+    file: Json = None,
+):
+    """Time planning, spreading, looking at and collecting runs that do nothing."""
+    from tests.benchmarks import runs as bench
+
+    _report(bench.batch(runs=runs, tables=tables, workers=workers), bench.show_batch, file)
+
+
+if __name__ == "__main__":
+    try:
+        app(prog_name="python -m tests.benchmarks")
+    except (KeyError, OSError, RuntimeError, ValueError) as error:
+        sys.exit(f"benchmarks: {error.args[0] if isinstance(error, KeyError) else error}")

@@ -1,0 +1,211 @@
+"""Our step and our prediction beside the plain float32 loop, on one machine."""
+
+import datetime
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from tests.benchmarks.stopwatch import Clock, interleaved, machine, versions
+
+CLASSES = 20
+
+
+class Case(NamedTuple):
+    """A network of the papers, with the batch and the image that it is trained on."""
+
+    batch: int
+    pixels: int
+    tested: int  # images per prediction
+
+
+CASES = {"vgg32": Case(128, 32, 512), "resnet50": Case(16, 224, 32)}
+
+
+def compare(*, rounds: int = 3, clock: Clock = time.perf_counter, cases=CASES) -> dict:
+    """Time a training step and a prediction, plain and ours, side by side.
+
+    Plain is float32 with the channels first, one step after another, each waiting for its loss, as
+    the authors' loops do. Ours is the step of `train.fit` and `train.predict`, in bfloat16.
+
+    Args:
+        rounds: how often each is timed, in turns; a first call of each is not timed.
+        clock: gives seconds.
+        cases: the networks.
+
+    Returns:
+        The settings, the machine, the device, ratios (plain by ours: medians of the rounds'), and
+        `lines` of network, what, plain and ours (images per second), ratio, and for a prediction
+        the number of distinct scores and the AUROC of either.
+    """
+    from osnb import train
+
+    lines = []
+    for name, case in cases.items():
+        calls, images = _calls(name, case, train.device()), case.batch
+        lines.append(_line(name, "step", calls, images, rounds, clock))
+        calls, scores = _predictions(name, case, train.device())
+        line = _line(name, "predict", calls, case.tested, rounds, clock)
+        lines.append(line | _ties({kind: score() for kind, score in scores.items()}))
+    ratios = {_key(line): line["ratio"] for line in lines}
+    settings = {"rounds": rounds, "date": f"{datetime.date.today()}", "device": _device()}
+    return settings | machine() | {"versions": versions([]), "ratios": ratios, "lines": lines}
+
+
+def _key(line: Mapping) -> str:
+    return line["network"] if line["what"] == "step" else f"{line['network']} predict"
+
+
+def _line(
+    name: str, what: str, calls: Mapping[str, Callable], images: int, rounds: int, clock: Clock
+) -> dict:
+    for call in calls.values():
+        call()
+    seconds = interleaved(calls, repeats=rounds, clock=clock)
+    ratio = median(a / b for a, b in zip(seconds["plain"], seconds["ours"], strict=True))
+    speed = {kind: images / median(found) for kind, found in seconds.items()}
+    return {"network": name, "what": what, "images": images} | speed | {"ratio": ratio}
+
+
+def _calls(name: str, case: Case, device) -> dict[str, Callable]:
+    """One training step, plain and ours, on the same images from memory."""
+    import torch
+
+    from osnb import losses
+    from osnb.base.outputs import Outputs
+    from osnb.train import constant
+    from osnb.train.loop import Run
+
+    images, labels = _images(case.batch, case.pixels), torch.arange(case.batch) % CLASSES
+    plain, ours = (_network(name, device) for _ in range(2))
+    optimizer = _optimizer(plain)
+
+    def plain_step():
+        out = plain(images.to(device))
+        loss = torch.nn.functional.cross_entropy(out.logits, labels.to(device))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    def softmax(out: Outputs, labels):
+        return losses.softmax(out, labels)
+
+    how = {"optimizer": _optimizer(ours), "schedule": constant, "validate": None, "seed": 0}
+    how |= {"directory": Path(), "precision": "bfloat16", "epochs": 1, "every": np.inf}
+    run = Run(model=ours, loss=softmax, batches=[None], **how)
+    ours.train().to(memory_format=torch.channels_last)
+
+    def our_step():
+        run.step = 0
+        run.train_on(images, labels, 1)
+        _wait(device)
+
+    return {"plain": plain_step, "ours": our_step}
+
+
+def _predictions(name: str, case: Case, device) -> tuple[dict[str, Callable], dict]:
+    """The prediction of some batches, plain and ours; what scores each of their images gets."""
+    import torch
+
+    from osnb import scores, train
+    from osnb.base.outputs import Outputs
+
+    images = _images(case.tested, case.pixels)
+    network = _network(name, device).eval()
+    ours = _network(name, device)
+
+    def batches(_):
+        return [(part, None) for part in images.split(case.batch)]
+
+    @torch.inference_mode()
+    def plain():
+        found = [network(part.to(device)).logits.cpu().numpy() for part, _ in batches(0)]
+        return np.concatenate(found)
+
+    def low():
+        return train.predict(ours, batches, precision="bfloat16").logits
+
+    def scored(logits):
+        return scores.max_softmax_log_odds(Outputs(logits, ()), known=CLASSES)
+
+    calls = {"plain": plain, "ours": low}
+    return calls, {kind: lambda call=call: scored(call()) for kind, call in calls.items()}
+
+
+def _ties(found: Mapping[str, np.ndarray]) -> dict:
+    """Distinct scores of either kind, and how well they tell the two kinds of image apart."""
+    from osnb import metrics
+
+    half = len(found["plain"]) // 2
+    return {
+        "distinct": {kind: len(np.unique(values)) for kind, values in found.items()},
+        "auroc": {kind: metrics.auroc(v[:half], v[half:]) for kind, v in found.items()},
+    }
+
+
+def _images(count: int, pixels: int):
+    """Noise of some contrast, which is larger on average in the second half of the images."""
+    import torch
+
+    draw = torch.Generator().manual_seed(0)
+    contrast = (
+        torch.rand(count, 1, 1, 1, generator=draw)
+        + 0.5 * (torch.arange(count) >= count // 2)[:, None, None, None]
+    )
+    return torch.rand(count, 3, pixels, pixels, generator=draw) * contrast
+
+
+def _network(name: str, device):
+    import torch
+
+    from osnb import models
+
+    torch.manual_seed(0)
+    return models.MODELS.bind(name, classes=CLASSES, features=128)().to(device).train()
+
+
+def _optimizer(network):
+    import torch
+
+    return torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9)
+
+
+def _wait(device) -> None:
+    import torch
+
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def _device() -> str:
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU; GPU: not measured"
+
+
+def show(report: Mapping) -> list:
+    """What rich prints for a report of `compare`."""
+    from rich.table import Column, Table
+
+    heads = ["plain", "ours", "ratio", "scores", "distinct", "", "AUROC", ""]
+    columns = [Column(name, justify="right", no_wrap=True) for name in heads]
+    table = Table("network", "what", *columns, box=None, padding=(0, 1, 0, 0))
+    for line in report["lines"]:
+        cells = [*(f"{line[kind]:,.1f}" for kind in ("plain", "ours")), f"{line['ratio']:.2f}"]
+        if "auroc" in line:
+            cells += [f"{line['images']}", *(f"{n}" for n in line["distinct"].values())]
+            cells += [f"{area:.4f}" for area in line["auroc"].values()]
+        table.add_row(line["network"], line["what"], *cells)
+    tools = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
+    return [
+        table,
+        "images/s. plain: float32, channels first, waiting for every loss; ours: the step of",
+        "train.fit, and train.predict, in bfloat16. Distinct scores and AUROC: plain, then ours.",
+        f"Medians of {report['rounds']} rounds in turns; --rounds for more.",
+        f"{report['cpu']}, {report['cores']} cores, {report['gib']} GiB, threads "
+        f"{report['threads']}; {report['device']}; {tools}; {report['date']}",
+    ]

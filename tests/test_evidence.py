@@ -1,0 +1,385 @@
+"""Evidence from scores tables against definitions read slowly; one naming; shared draws."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from osnb import metrics
+from osnb.evidence import kim2021, names, palechor2023, ranks, tables
+from osnb.evidence.build import evidence, mean_over, mean_over_seeds, over_splits
+from osnb.evidence.numbers import Missing
+from osnb.evidence.tasks import ALL, TASKS, WITHOUT
+
+RUN = {"benchmark": "tinyimagenet", "protocol": "mini_tinyimagenet", "split": 0, "seed": 0}
+RUN |= {"network": "conv 16", "regime": "baseline", "method": "softmax", "place": "tinyimagenet"}
+RUN |= {"family": "standard"}
+RULES = ("max_softmax_log_odds", "max_logit", "energy", "odin")
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """A function that writes a run's scores table, of whole numbers so that many tie."""
+    made = []
+
+    def add(
+        groups=("near", "far"), others=("gaussian_noise",), seed=0, rules=RULES, wrong=12, **of
+    ):
+        rng, name = np.random.default_rng(seed), f"r{len(made)}"
+        parts = [
+            ("known", "drawn", "", k % 3, k % 3 if k >= wrong else (k + 1) % 3) for k in range(40)
+        ]
+        parts += [("unknown", "drawn", group, -2, 0) for group in groups for _ in range(10)]
+        parts += [("unknown", other, "far", -2, 1) for other in others for _ in range(9)]
+        parts += [("negative", "drawn", "", -1, 2)] * 12
+        frame = pd.DataFrame(parts, columns=["role", "source", "group", "label", "pred"])
+        frame = frame.assign(sample=[f"s{i:03}" for i in range(len(frame))])
+        number = (frame.index % 5).astype(str)
+        frame["class"] = frame["role"] + frame["source"] + frame["group"] + number
+        for rule in (*RULES, "target", "max_softmax"):
+            frame[rule] = rng.normal((frame["role"] == "known") * 2, 2, len(frame)).round()
+        for rule in ("target", "max_softmax"):
+            frame[rule] = frame[rule].rank(pct=True)
+        frame = frame.sample(frac=1, random_state=seed)
+        path = tmp_path / name / "scores.parquet"
+        tables.write(path, frame, {"notebook": "n", "run": name, "parameters": {}})
+        made.append(RUN | {"run": name, "path": str(path)} | of)
+        return frame
+
+    add.frame = lambda: pd.DataFrame(made)
+    return add
+
+
+def by_hand(known, right, unknown, inside=None):
+    """Every measure from its definition, pair by pair and threshold by threshold."""
+    inside = known if inside is None else inside
+    pairs = [(a > b) + (a == b) / 2 for a in inside for b in unknown]
+    steps = sorted({*inside, *unknown}, reverse=True)
+    first = next(t for t in steps if (inside >= t).mean() >= 0.95)
+    found = {"accuracy": right.mean(), "auroc": np.mean(pairs), "fpr95": (unknown >= first).mean()}
+    rates = [((unknown >= t).mean(), (known[right] >= t).sum() / len(known)) for t in steps]
+    area = sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in itertools.pairwise([(0, 0), *rates]))
+    ccr = [max([c for f, c in rates if f <= q], default=0) for q in palechor2023.FPRS]
+    ccr = {f"ccr_at_{q:g}": c for q, c in zip(palechor2023.FPRS, ccr, strict=True)}
+    return found | {"oscr": area} | ccr
+
+
+def rows_of(scores, task, source):
+    """The unknown samples that a task asks about, by its words."""
+    unknown, noise = scores["role"] == "unknown", scores["source"] == "gaussian_noise"
+    return {
+        "negative": scores["role"] == "negative",
+        "near": scores["group"] == "near",
+        "far": (noise if "noise" in source else (scores["group"] == "far") & ~noise),
+        "noise": noise,
+        "unknown": unknown & ~(noise & (source == WITHOUT)),
+    }[task]
+
+
+@pytest.mark.parametrize("tasks", ["roles", "unified", "cross"])
+def test_each_measure_of_each_task_is_the_one_by_hand(runs, tasks):
+    scores = runs()
+    found = evidence(runs.frame(), tasks, ["odin"], resamples=3)
+    known = scores[scores["role"] == "known"]
+    right = (known["pred"] == known["label"]).to_numpy()
+    score = known["odin"].to_numpy()
+    for at, row in found.points().iterrows():
+        if row["task"] == "wrong":
+            told = by_hand(score, right, score[~right], score[right])
+            told |= {"aurc": metrics.aurc(score, right), "oscr": np.nan}
+        else:
+            unknown = scores.loc[rows_of(scores, row["task"], row["source"]), "odin"].to_numpy()
+            told = by_hand(score, right, unknown)
+            pool = np.r_[score, unknown], np.r_[right, np.zeros(len(unknown), bool)]
+            told |= {"aurc": metrics.aurc(*pool)}
+        asked = TASKS[tasks].asked
+        for name in {*asked.get(row["task"], asked[""])} & set(told):
+            assert row[name] == pytest.approx(told[name], nan_ok=True), (row["task"], name)
+        assert found.values["accuracy"].shape == (len(found.keys), 4), at
+
+
+def test_gamma_is_equation_7_and_background_has_no_offset(runs):
+    plain, kept = runs(method="softmax"), runs(seed=1, method="background")
+    points = evidence(runs.frame(), "roles", ["odin"], resamples=0).points()
+    for scores, run, offset in ((plain, "r0", 1 / 3), (kept, "r1", 0.0)):
+        for task in ("negative", "unknown"):
+            row = points[(points["run"] == run) & (points["task"] == task)].iloc[0]
+            part = scores[scores["role"] == task]
+            assert row["gamma_plus"] == pytest.approx(
+                scores["target"][scores["role"] == "known"].mean()
+            )
+            assert row["gamma_minus"] == pytest.approx(1 - part["max_softmax"].mean() + offset)
+
+
+def test_a_run_without_errors_has_no_number_for_wrong_and_the_mean_is_of_the_others(runs):
+    runs(wrong=0)
+    runs(seed=1)
+    found = evidence(runs.frame().assign(seed=[0, 1]), "cross", ["odin"], resamples=20)
+    wrong = found.points().query("task == 'wrong'").set_index("seed")
+    assert np.isnan(wrong.loc["0", "auroc"])
+    assert wrong.loc["0", "aurc"] == 0
+    cell = mean_over_seeds(found).points().query("task == 'wrong'").iloc[0]
+    assert cell["auroc"] == wrong.loc["1", "auroc"]
+    assert cell["aurc"] == wrong["aurc"].mean()
+    assert (cell["runs"], cell["seeds"]) == ("r0 r1", "2")
+
+
+@pytest.mark.parametrize("tasks", [*TASKS])
+def test_runs_of_a_benchmark_share_their_draws_so_that_differences_are_paired(runs, tasks):
+    runs()
+    runs(method="arpl")
+    found = evidence(runs.frame(), tasks, ["odin"], resamples=40)
+    for name, values in found.values.items():
+        one, two = (values[found.keys["run"] == run] for run in ("r0", "r1"))
+        np.testing.assert_array_equal(one, two, err_msg=name)
+    assert np.nanmax(np.ptp(found.values["auroc"], axis=1)) > 0
+    alone = evidence(runs.frame()[:1], tasks, ["odin"], resamples=40)
+    np.testing.assert_array_equal(alone.values["auroc"], found.values["auroc"][: len(alone.keys)])
+
+
+def test_tasks_benchmarks_and_seeds_of_draws_are_drawn_apart(runs):
+    runs()
+    one = evidence(runs.frame(), "roles", ["odin"], resamples=40)("accuracy")
+    moved = evidence(runs.frame().assign(protocol="p2"), "roles", ["odin"], resamples=40)
+    again = evidence(runs.frame(), "roles", ["odin"], resamples=40, seed=1)
+    assert one[0] == moved("accuracy")[0] == again("accuracy")[0]
+    assert (one != moved("accuracy")).any()
+    assert (one != again("accuracy")).any()
+
+
+def test_runs_with_different_test_samples_are_refused_and_named(runs):
+    runs()
+    runs(groups=("near", "far", "far"))
+    with pytest.raises(ValueError, match="r0 and r1 have different ones"):
+        evidence(runs.frame(), "roles", ["odin"], resamples=0)
+
+
+def test_intervals_over_classes_are_wider_where_classes_differ(runs):
+    scores = runs(groups=("",) * 9, others=())
+    hard = scores["class"].isin(["unknowndrawn0", "unknowndrawn1"])
+    scores["odin"] += 9.0 * hard
+    path = Path(runs.frame()["path"][0])
+    tables.write(path, scores, {"notebook": "n", "run": "r0", "parameters": {}})
+    widths = []
+    for unit in ("sample", "class"):
+        found = evidence(runs.frame(), "roles", ["odin"], unit=unit, resamples=200)
+        widths.append(np.ptp(metrics.interval(found("auroc", task="unknown"))[1:]))
+    assert widths[1] > 1.5 * widths[0]
+
+
+# Vaze et al.
+
+
+def test_hard_is_hard_and_medium_and_a_tenth_of_the_random_classes_stands_for_1k(runs):
+    scores = runs(("easy", "medium", "hard", "random"), (), family="ssb", place="imagenet")
+    found = evidence(runs.frame(), "shifts", ["odin"], resamples=0)
+    groups = {"hard": ["medium", "hard"], "hardest": ["hard"], "easy": ["easy"]}
+    groups["random 10k"] = ["random"]
+    known = scores["odin"][scores["role"] == "known"].to_numpy()
+    for task, group in groups.items():
+        unknown = scores["odin"][scores["group"].isin(group)].to_numpy()
+        assert found("auroc", task=task)[0] == pytest.approx(metrics.auroc(known, unknown))
+    each = scores[scores["group"] == "random"].groupby("class")["odin"]
+    ones = [metrics.auroc(known, part.to_numpy()) for _, part in each]
+    assert min(abs(found("auroc", task="random 1k")[0] - one) for one in ones) < 1e-12
+
+
+def test_other_data_sets_are_apart_under_printed_names_and_six_sets_is_their_mean(runs):
+    others = ("digits", "uniform_noise")
+    runs(("near",), others, benchmark="closed", family="ood", place="cifar100")
+    found = evidence(runs.frame(), "shifts", "vaze2022", resamples=5)
+    assert set(found.keys["source"]) == {"cifar10", "svhn", "uniform-noise"}
+    assert set(found.names("printed")) == {"msp", "mls", "odin", "energy score"}
+    both = mean_over(found, "source", "six-sets")
+    parts = found.rows("auroc", printed="mls")
+    np.testing.assert_allclose(both("auroc", printed="mls", source="six-sets"), parts.mean(axis=0))
+
+
+def test_the_standard_deviation_is_over_splits_not_over_seeds(runs):
+    for split, seed in ((0, 0), (0, 1), (1, 2)):
+        runs(("",), (), seed=seed + 10, split=split)
+    found = over_splits(evidence(runs.frame(), "shifts", ["odin"], resamples=4), "auroc")
+    one, two, three = found.rows("auroc")
+    np.testing.assert_allclose(found("auroc_std"), abs((one + two) / 2 - three) / np.sqrt(2))
+    alone = over_splits(evidence(runs.frame()[:2], "shifts", ["odin"], resamples=4), "auroc")
+    with pytest.raises(Missing, match="auroc_std"):
+        alone("auroc_std", task="unknown")
+
+
+def test_every_rule_is_there_if_it_is_asked_for_and_none_without_a_name_otherwise(runs):
+    runs(regime="cutout")
+    few, every = (
+        evidence(runs.frame(), "shifts", "vaze2022", every_rule=each, resamples=0)
+        for each in (0, 1)
+    )
+    assert few.keys.empty
+    assert set(RULES) <= set(every.keys["rule"])
+    assert set(every.keys["printed"]) == {""}
+
+
+# Kim et al.
+
+
+def test_a_rule_on_the_baseline_s_network_is_a_row_in_print_with_its_accuracy(runs):
+    runs(others=("svhn", "gaussian_noise"), place="imagenet")
+    found = evidence(runs.frame(), "unified", "kim2021", resamples=0)
+    assert found.names("printed") == ["baseline", "odin"]
+    one, two = (found("accuracy", task="wrong", printed=m) for m in ("baseline", "odin"))
+    assert one == two
+    assert set(found.names("source", task="far")) == {"drawn", "svhn", "gaussian noise"}
+    pools = found.keys.query("task == 'unknown'")["source"]
+    assert set(pools) == {ALL, WITHOUT}
+
+
+@pytest.mark.parametrize(("known", "alike"), [(10_000, True), (9_999, False)])
+def test_unified_aurcs_have_a_difference_only_where_the_pool_is_as_large_as_table_2(
+    tmp_path, known, alike
+):
+    parts = [("known", "", 0)] * known + [("unknown", "near", -2)] * 34_792 + [("negative", "", -1)]
+    frame = pd.DataFrame(parts, columns=["role", "group", "label"]).assign(
+        source="i", pred=0, odin=0.0
+    )
+    frame["sample"], frame["class"] = frame.index.astype(str), "c"
+    path = tmp_path / "scores.parquet"
+    columns = [*tables.COLUMNS, "odin"]
+    tables.write(path, frame[columns], {"notebook": "n", "run": "r", "parameters": {}})
+    pools = kim2021.pools(pd.DataFrame([{"place": "imagenet", "path": str(path)}]))
+    assert pools["alike"].tolist() == [alike]
+    assert ("as many" in kim2021.pool_sizes(pools)) == alike
+    rows = {"place": ["imagenet", "ImageNet", "cifar"], "task": ["unknown", "near", "unknown"]}
+    compared = pd.DataFrame(rows).assign(difference=0.1, within="no")
+    beside = kim2021.beside(compared, pools)
+    assert beside["difference"].notna().tolist() == [alike, True, False]
+    assert beside["within"].tolist() == ["no" if alike else "", "no", ""]
+
+
+# Palechor et al.
+
+
+def stacked(method, known, unknown, **more):
+    """Two-class scores of P1 whose prediction is right from .5 on."""
+    frame = pd.DataFrame({"role": ["known"] * len(known) + ["unknown"] * len(unknown)})
+    frame = frame.assign(max_softmax=[*known, *unknown], label=0, run=method, method=method)
+    frame["pred"] = (frame["max_softmax"] < 0.5).astype(int)
+    return frame.assign(target=frame["max_softmax"], benchmark="p1", **more)
+
+
+def test_released_ccr_keeps_the_background_column_of_the_runs_that_have_one():
+    sides = [0.9, 0.8, 0.7], [0.95, 0.85]
+    kept = stacked("background", *sides)
+    # the first known sample is taken for background, which only this run can say
+    kept["target_with_background"] = kept["target"]
+    kept["max_softmax_with_background"] = kept["target"].replace({0.9: 0.92})
+    both = pd.concat([stacked("softmax", *sides), kept])
+    rows = palechor2023.released(both).set_index("method")
+    # thresholds are .7 and .8, the largest known target being left out; both have FPR 1
+    assert rows.loc["softmax", "ccr_at_1_released"] == pytest.approx(2 / 3)
+    assert rows.loc["background", "ccr_at_1_released"] == pytest.approx(1 / 3)
+    assert rows["ccr_at_0.1_released"].isna().all()  # no point near: a dash
+
+
+def test_table_2_and_differences_are_means_of_seeds_with_paired_intervals(runs):
+    for seed, method in ((0, "softmax"), (1, "softmax"), (2, "mine")):
+        runs(benchmark="p1", seed=seed, method=method)
+    found = evidence(runs.frame(), "roles", ["odin"], resamples=50)
+    ours = palechor2023.table_2(found, pd.Series(7.0, index=["r0", "r1", "r2"]), over="class")
+    both = palechor2023.printed_table_2("last").merge(
+        ours, on=["benchmark", "method", "number"], suffixes=("_paper", "")
+    )
+    assert len(both) == 7
+    row = both.set_index("number").loc["gamma_minus"]
+    mean = found("gamma_minus", method="softmax", task="negative")
+    assert row["value_paper"] == 0.47
+    assert row[["value", "low", "high"]].tolist() == list(metrics.interval(mean))
+    assert row[["over", "seeds", "run"]].tolist() == ["class", 2, "r0, r1"]
+    (gain,) = palechor2023.differences(found, "auroc", over="class").itertuples()
+    mine, base = (found("auroc", method=m, task="unknown") for m in ("mine", "softmax"))
+    assert gain.difference == (mine - base)[0]
+    assert [gain.low, gain.high] == list(metrics.interval(mine - base)[1:])
+    assert (gain.p, gain.run) == (metrics.p_value(mine - base), "r2 less r0, r1")
+
+
+# Names
+
+NAMES = [
+    (("softmax", "baseline"), "max_softmax_log_odds", "MSP"),
+    (("softmax", "baseline"), "mahalanobis", "Mahalanobis"),
+    (("softmax", "strong"), "max_logit", "strong"),
+    (("softmax", "warm_up"), "max_logit", "softmax with warm up, MLS"),
+    (("entropic", "baseline"), "max_softmax_log_odds", "EOS / OE"),
+    (("oe", "baseline"), "max_softmax_log_odds", "EOS / OE"),
+    (("background", "baseline"), "max_logit", "BG, MLS"),
+    (("arpl", "strong"), "max_logit", "ARPL+"),
+    (("arpl_cs", "baseline"), "energy", "ARPL + CS, energy"),
+    (("osrci", "baseline"), "openmax", "G-OpenMax"),
+    (("c2ae", "baseline"), "own", "C2AE"),
+    (("ensemble", "strong"), "max_softmax_log_odds", "Ensemble+"),
+    (("mcdropout", "baseline"), "max_logit", "MC dropout, MLS"),
+    (("mine", "baseline"), "max_softmax_log_odds", "mine"),
+]
+
+
+@pytest.mark.parametrize(("trained", "rule", "name"), NAMES)
+def test_one_naming_serves_all_three_papers(trained, rule, name):
+    assert names.method_name(*trained, rule) == name
+
+
+def test_cross_reads_a_method_by_its_paper_s_rule_and_the_plain_network_by_all(runs):
+    runs()
+    runs(method="arpl", seed=1)
+    found = evidence(runs.frame(), "cross", "cross", resamples=0)
+    assert set(found.keys["printed"]) == {"MSP", "MLS", "energy", "ODIN", "ARPL", "ARPL, MSP"}
+
+
+def test_a_paper_s_runs_are_those_of_its_benchmarks_methods_and_regime():
+    rows = [("p1", "softmax", "baseline"), ("p1", "softmax", "strong"), ("p1", "mine", "strong")]
+    frame = pd.DataFrame([*rows, ("cifar40", "softmax", "baseline")])
+    frame.columns = ["benchmark", "method", "regime"]
+    assert names.in_print(frame, "palechor2023").index.tolist() == [0]
+    assert names.in_print(frame, "palechor2023", others=True).index.tolist() == [0, 2]
+    assert names.placed(frame, "kim2021")["place"].tolist() == ["cifar"]
+
+
+@pytest.mark.parametrize("paper", ["palechor2023", "vaze2022", "kim2021"])
+def test_rows_in_print_mean_methods_and_benchmarks_that_there_are(paper):
+    import yaml
+
+    from osnb.base import workbook
+
+    folder = workbook.root() / "params"
+    known, parts = (
+        yaml.safe_load((folder / f"{n}.yaml").read_text()) for n in ("recipes", "benchmarks")
+    )
+    rows = tables.texts(paper, "rows")
+    assert set(rows["method"]) <= set(known["methods"])
+    assert set(rows["regime"]) <= set(known["regimes"])
+    there = set(tables.published(paper, "benchmarks")["benchmark"])
+    assert there - {"ssb_cars", "ssb_aircraft"} <= set(parts["benchmarks"])
+
+
+# Ranks
+
+
+@pytest.fixture(params=[9, 0], ids=["distinct", "tied"])
+def table(request):
+    """(tasks, methods, 1 + R)."""
+    return np.random.default_rng(1).normal(0, 1, (4, 7, 5)).round(request.param)
+
+
+def test_spearman_and_w_are_those_of_scipy(table):
+    rho = ranks.spearman(table[0], table[1])
+    assert rho == pytest.approx([stats.spearmanr(*table[:2, :, r])[0] for r in range(5)])
+    friedman = [stats.friedmanchisquare(*table[:, :, r].T)[0] for r in range(5)]
+    assert ranks.kendall_w(table) == pytest.approx([x / (4 * 6) for x in friedman])
+
+
+def test_too_few_methods_a_gap_or_no_order_give_no_number(table):
+    gap = table[0].copy()
+    gap[2, 1] = np.nan
+    assert np.isnan(ranks.spearman(table[0, :2], table[1, :2])).all()
+    assert np.isnan(ranks.spearman(gap, table[1])).tolist() == [False, True, *[False] * 3]
+    assert np.isnan(ranks.spearman(np.ones((7, 5)), table[1])).all()
+    assert np.isnan(ranks.kendall_w(np.array([gap, table[1]]))).sum() == 1

@@ -1,0 +1,321 @@
+"""What names mean together: laws of the layers, refusals, and one run composed by hand."""
+
+import dataclasses
+import inspect
+import json
+import subprocess
+import sys
+import time
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from osnb import datasets, experiment, losses, models, protocols, scores, train
+from osnb.base.outputs import Outputs
+from osnb.datasets.augment import AUGMENT, OPS
+from osnb.experiment import Experiment, Machine, layers, scored, trained
+from osnb.train import methods
+
+RECIPES, BENCHMARKS = layers.catalogue("recipes"), layers.catalogue("benchmarks")
+SIZED = [(name, size) for name, sizes in BENCHMARKS["benchmarks"].items() for size in sizes]
+KIM = {"benchmark": "imagenet200", "method": "softmax"}
+P2 = {"benchmark": "p2", "method": "softmax"}
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        (KIM | {"overrides": "beta=9"}, "nothing reads beta=9.*training arpl_cs.*nearest is beta"),
+        (
+            KIM | {"overrides": "severity=10"},
+            "nothing reads severity=10.*belongs to training augmix",
+        ),
+        (KIM | {"overrides": "crl=5"}, "nothing reads crl=5.*belongs to training crl"),
+        (P2 | {"overrides": "weight=7"}, "nothing reads weight=7.*nearest is weight_decay"),
+        (P2 | {"split": 3}, "there is one split, 0; got split=3"),
+        (P2 | {"overrides": "splits=5"}, "nothing reads splits"),
+        (P2 | {"overrides": "far=x"}, "nothing reads far"),  # there are no other readers
+        (P2 | {"benchmark": "px"}, "no benchmark 'px': there are digits, p1, p2"),
+        (P2 | {"method": "px"}, "no method 'px': there are softmax, background"),
+        (P2 | {"regime": "px"}, "no regime 'px': there are baseline, strong"),
+        (P2 | {"size": "tiny"}, "no size of p2 'tiny': there are mini, paper"),
+        (P2 | {"overrides": "loss=px"}, "no loss 'px': there are softmax"),
+        (P2 | {"overrides": "schedule=px"}, "schedule is one of constant"),
+        (P2 | {"overrides": "epochs=2.5"}, "epochs is int, such as 10; got '2.5'"),
+        (P2 | {"overrides": "fused=1"}, "fused is bool"),
+        (P2 | {"overrides": "learning_rate=inf"}, "needs a finite number"),
+        (P2 | {"overrides": "epochs"}, "settings are NAME=VALUE"),
+        (P2 | {"seed": -1}, "a seed is 0 or more"),
+        ({"benchmark": "mnist", "method": "oe"}, "needs negatives or external images"),
+        ({"benchmark": "mnist", "method": "entropic"}, "entropic needs negatives"),
+        (KIM | {"method": "ensemble", "overrides": "rules=chosen"}, "set rules=plain"),
+        (
+            {"benchmark": "cifar10", "size": "paper", "method": "mcdropout"},
+            "nothing reads dropout=0.1.*network resnet20",
+        ),
+    ],
+)
+def test_what_nothing_reads_or_can_give_is_refused_by_name(names, reason):
+    with pytest.raises(ValueError, match=reason):
+        Experiment.named(**names)
+
+
+def test_a_refusal_comes_within_a_second_and_without_torch():
+    code = "import sys; from osnb.experiment import Experiment as E\n"
+    code += "try: E.named('imagenet200', method='softmax', overrides='beta=9')\n"
+    code += "except ValueError: print('torch' in sys.modules)"
+    start = time.process_time()
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "False\n"
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize("sized", SIZED, ids="-".join)
+def test_every_recipe_fits_every_benchmark_or_says_what_is_missing(sized):
+    name, size = sized
+    refused = set()
+    for method, regime in product(RECIPES["methods"], RECIPES["regimes"]):
+        try:
+            settings = Experiment.named(name, size=size, method=method, regime=regime).settings
+        except ValueError as error:
+            refused.add((method, str(error).partition(" needs")[0].partition("=")[0]))
+            continue
+        assert json.loads(json.dumps(settings)) == settings
+    priced = {(each, each) for each in ("background", "entropic", "objectosphere")}
+    heads = {(each, "nothing reads head") for each in ("arpl", "rpl", "arpl_cs")}  # mlp has none
+    lacking = priced | heads if name == "digits" else priced
+    assert refused <= lacking | {("oe", "outlier"), ("mcdropout", "nothing reads dropout")}
+
+
+def test_another_part_brings_its_own_settings_and_drops_those_of_the_one_before():
+    strong = {"regime": "strong", "benchmark": "tinyimagenet"}
+    assert Experiment.named(method="softmax", **strong).settings["loss"]["smoothing"] == 0.1
+    assert Experiment.named(method="edl", **strong).settings["loss"] == {
+        "name": "edl",
+        "weight": 0.1,
+    }
+    assert Experiment.named(method="arpl", **strong).settings["loss"]["smoothing"] == 0.1
+    sgd = Experiment.named(**P2, overrides="optimizer=sgd").settings["optimizer"]
+    assert sgd == {"name": "sgd"} | RECIPES["parts"]["optimizer"]["sgd"]
+    same = Experiment.named(**P2, overrides="optimizer=adam").settings["optimizer"]
+    assert same == Experiment.named(**P2).settings["optimizer"]  # chosen already: nothing is reset
+
+
+def test_a_network_that_drops_takes_the_place_of_one_that_does_not_and_keeps_its_size():
+    plain, dropping = (
+        Experiment.named("p2", method=method).settings["network"]
+        for method in ("softmax", "mcdropout")
+    )
+    assert dropping == plain | {"name": "conv_dropout", "dropout": 0.1}
+
+
+def test_external_images_come_with_what_needs_some_or_when_asked_for():
+    of = {name: Experiment.named("tinyimagenet", method=name) for name in ("edl", "oe")}
+    assert [each.settings["external"] for each in of.values()] == ["", "mini_kim"]
+    asked = Experiment.named("tinyimagenet", method="edl", overrides="external=mini_kim")
+    assert asked.settings["external"] == "mini_kim"
+    with pytest.raises(ValueError, match="outlier needs negatives"):
+        Experiment.named("tinyimagenet", method="oe", overrides="external=''")
+
+
+OBJECTS = {
+    "network": models.MODELS,
+    "loss": losses.LOSSES | {"softmax": losses.smoothed},
+    "training": methods.METHODS,
+    "optimizer": {"adam": torch.optim.AdamW, "sgd": torch.optim.SGD},
+    "augmentation": AUGMENT,
+    "reader": datasets.READERS,
+    "protocol": protocols.PROTOCOLS,
+    "answer": {"mcdropout": train.dropout, "ensemble": scores.ensemble},
+}
+ELSEWHERE = {  # settings that reach their function by another name, or through `Parts`
+    *("learning_rate", "beta1", "beta2", "window", "broken", "members", "resampled"),
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_every_setting_of_the_two_files_is_an_argument_of_the_function_that_reads_it(kind):
+    there = layers.parts()[kind]
+    if kind not in ("answer", "reader", "protocol"):
+        assert {*there} == {*OBJECTS[kind]} - {"smoothed"}  # the softmax's own, see `criterion`
+    for name, values in there.items():
+        if values:
+            asked = inspect.signature(OBJECTS[kind][name]).parameters
+            assert {*values} - ELSEWHERE <= {*asked}, name
+
+
+def test_every_word_that_may_be_chosen_is_in_its_catalogue():
+    catalogues = {
+        "head": models.HEADS,
+        "division": losses.DIVISIONS,
+        "ops": OPS,
+        "mean": scores.MEANS,
+        "recalibrated": scores.WEIGHTS,
+        "distance": scores.DISTANCES,
+        "precision": train.PRECISIONS,
+        "schedule": train.SCHEDULES,
+    }
+    for name, entries in catalogues.items():
+        assert {*RECIPES["choices"][name]} == {*entries}, name
+    needing = {name for name, roles in losses.TAUGHT.items() if "negative" in roles}
+    assert {*RECIPES["needs"]["negatives"]} == needing | {"outlier", "chosen"}
+
+
+@pytest.mark.parametrize("notebook", ["12_palechor_train", "21_vaze_train", "31_kim_train"])
+def test_no_two_runs_are_one_experiment_and_spelling_all_settings_out_changes_none(notebook):
+    seen = {}
+    for stem, found in experiment.described(notebook).items():
+        text = json.dumps(found.settings, sort_keys=True)
+        assert seen.setdefault(text, stem) == stem
+        spelled = experiment.folded({"overrides": ""}, dict(layers.flat(found.settings)))
+        words = layers.words(spelled["overrides"])
+        own = {k: words.pop(k) for k in ("split", "seed")}
+        assert own == {k: str(found.settings[k]) for k in own}
+        assert "--" not in stem
+
+
+BASE = P2 | {"regime": "baseline", "size": "mini", "split": 0, "seed": 0, "overrides": ""}
+BASE |= {"devices": 1, "threads": 1}
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [
+        ({}, "x"),
+        ({"overrides": "epochs=10"}, "x"),  # as it is
+        ({"seed": 3}, "x-seed3"),
+        (
+            {"seed": 3, "overrides": "learning_rate=.01 epochs=3"},
+            "x-epochs3-learning_rate0.01-seed3",
+        ),
+        ({"method": "arpl", "threads": 2}, "x-methodarpl-threads2"),
+        ({"overrides": "network=resnet9 width=8"}, "x-networkresnet9-width8"),
+    ],
+)
+def test_a_variant_is_called_after_what_differs_in_alphabetical_order(changed, name):
+    assert experiment.variant("x", BASE, BASE | changed) == name
+
+
+def test_equal_experiments_have_equal_settings_whatever_they_were_called():
+    first = Experiment.named(**P2, overrides="epochs=10")
+    second = Experiment.named(**P2, overrides="batch_size=64 'epochs=10'")
+    assert first == second == Experiment.named(**P2)
+    assert first.settings == second.settings
+    assert first != Experiment.named(**P2, seed=1)
+
+
+def test_a_machine_is_read_from_a_text_and_changes_no_setting():
+    found = Machine.of("workers=4 cache='/tmp/a b' resident=true", data="there")
+    assert found == Machine("there", 4, "/tmp/a b", True)
+    with pytest.raises(ValueError, match="a machine has workers, cache, resident; got 'devices'"):
+        Machine.of("devices=2")
+
+
+# Composition
+
+
+def test_an_experiment_is_what_its_rooms_give_when_they_are_called_by_hand(tmp_path):
+    """Two epochs of softmax on the digits, in the open."""
+    exp = Experiment.named("mnist", method="softmax", overrides="epochs=2 rules=plain")
+    parts = exp.parts(Machine())
+    network = exp.network(parts)
+    exp.fit(network, exp.criterion(parts), parts, tmp_path)
+    table = exp.scores(network, parts, tmp_path)["scores"]
+
+    images = datasets.READERS["digits"]()
+    classes = protocols.PROTOCOLS["mini_digits"](split=0, available=set(images.rows["wnid"]))
+    rows = protocols.images(classes, images.rows)
+    of = {split: rows[rows["split"] == split] for split in ("train", "test")}
+    how = {"seed": 0, "transform": AUGMENT["none"]}
+    training = datasets.batches(images, of["train"], batch_size=64, shuffle=True, **how)
+    torch.manual_seed(0)
+    ours = models.conv(classes=6, features=64, width=16, channels=1)
+    adam = torch.optim.AdamW(ours.parameters(), lr=0.004, weight_decay=0.0)
+    settings = {"epochs": 2, "optimizer": adam, "schedule": train.triangle, "seed": 0}
+    settings |= {"validate": lambda _: {}, "directory": tmp_path / "by_hand"}
+    train.fit(ours, losses.softmax, training, **settings)
+    out = train.predict(
+        ours, datasets.batches(images, of["test"], batch_size=256, shuffle=False, **how)
+    )
+    assert list(table["sample"]) == list(of["test"]["sample"])
+    for rule in ("max_logit", "energy", "feature_norm"):
+        theirs = (scores.POST_HOC | scores.SCORES)[rule](out, known=6)
+        np.testing.assert_array_equal(table[rule], theirs)
+
+
+@pytest.mark.parametrize(("text", "nesterov"), [("nesterov=true", True), ("", False)])
+def test_sgd_has_momentum_and_nesterov_where_it_is_asked_for(text, nesterov):
+    exp = Experiment.named(**P2, overrides=f"optimizer=sgd weight_decay=0.01 {text}")
+    (group,) = trained.optimizer(exp.settings["optimizer"], torch.nn.Linear(1, 1)).param_groups
+    assert (group["momentum"], group["nesterov"]) == (0.9, nesterov)
+    assert (group["lr"], group["weight_decay"]) == (0.1, 0.01)
+
+
+def test_openmax_names_the_class_that_lacks_right_images_and_settings_beyond_the_classes():
+    made = SimpleNamespace(known=2)
+    target = np.repeat([0, 1], 6)
+    right = Outputs(np.eye(2)[target], ())
+    enough = scored.Scores._enough
+    enough(made, right, target, 5, [1], "1 9")
+    wrong = Outputs(np.eye(2)[np.r_[target[:-2], 0, 0]], ())
+    with pytest.raises(ValueError, match="class 1 has 4: train longer, or set rules=plain"):
+        enough(made, wrong, target, 5, [1], "1 9")
+    with pytest.raises(ValueError, match="at most K = 2 known classes; got 8 9"):
+        enough(made, right, target, 5, [], "8 9")
+
+
+def test_members_that_see_images_drawn_anew_each_have_their_own(tmp_path):
+    exp = Experiment.named("mnist", method="ensemble", overrides="members=2 epochs=1")
+    parts = exp.parts(Machine())
+    drawn = [batches.rows["sample"] for batches in parts.train]
+    assert [len(each) for each in drawn] == [len(parts.taught)] * 2
+    assert not drawn[0].equals(drawn[1])
+    assert all(each.duplicated().any() for each in drawn)
+    network = exp.network(parts)
+    history = exp.fit(network, exp.criterion(parts), parts, tmp_path)
+    assert len(history) == 1
+    assert [(tmp_path / f"member{i}" / "checkpoint.pt").is_file() for i in range(3)] == [
+        True,
+        True,
+        False,
+    ]
+    table = exp.scores(network, parts, tmp_path)["scores"]
+    assert "feature_norm" not in table  # an ensemble has no features of its own
+
+
+def test_the_best_epoch_is_scored_too_where_gamma_chooses_one(tmp_path):
+    exp = Experiment.named(
+        "cifar40", method="entropic", overrides="watch=gamma epochs=2 rules=plain"
+    )
+    parts = exp.parts(Machine())
+    network = exp.network(parts)
+    history = exp.fit(network, exp.criterion(parts), parts, tmp_path)
+    made = exp.scores(network, parts, tmp_path)
+    assert {"scores", "scores_best", "mean_softmax"} == {*made}
+    same = made["scores"]["max_logit"].equals(made["scores_best"]["max_logit"])
+    assert same == (history["gamma"].idxmax() == len(history) - 1)
+    assert pd.isna(history).sum().sum() == 0
+
+
+def test_settings_are_chosen_by_the_validation_parts_and_no_test_image(tmp_path):
+    """Other test images change no choice and no AUROC of it; other validation images do."""
+    grid = "temperatures='1 100' epsilons='0 0.02' tails='2 5' alphas='1 2'"
+    exp = Experiment.named("cifar40", method="softmax", overrides=f"epochs=8 {grid}")
+    parts = exp.parts(Machine())
+    network = exp.network(parts)
+    exp.fit(network, exp.criterion(parts), parts, tmp_path)
+
+    def selection(split):
+        """What is chosen where a dozen images of each class of a split are gone."""
+        of = parts.rows["split"] == split
+        gone = parts.rows[of].groupby("label").head(12).index
+        fewer = dataclasses.replace(parts, rows=parts.rows.drop(gone))
+        return exp.scores(network, fewer, tmp_path)["selection"]
+
+    whole = exp.scores(network, parts, tmp_path)["selection"]
+    pd.testing.assert_frame_equal(selection("test"), whole)
+    assert not selection("val").equals(whole)

@@ -1,0 +1,109 @@
+"""Today's code computes what the goldens say; a fault in it is told by name."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from osnb import experiment, losses, metrics, scores, train
+from osnb.book import follows, goldens
+from osnb.train import methods
+
+TRAININGS = ("12_palechor_train", "21_vaze_train", "31_kim_train")
+
+
+@pytest.mark.parametrize("name", goldens.names())
+def test_the_code_computes_what_the_golden_says(name):
+    golden, found = goldens.kept(name), goldens.rehearsed(name)
+    assert golden is not None, f"{name} has no golden: make golden"
+    assert goldens.agrees(golden, found, name), f"{name} is another: make golden, if on purpose"
+
+
+def test_no_golden_is_left_of_what_the_code_has_no_more():
+    assert follows.goldens().keys() == {*goldens.names()}
+
+
+def wrongly(of, module, name):
+    """A replacement that is off by a little."""
+    return module, name, lambda *args, **kwargs: of(*args, **kwargs) * 1.001
+
+
+def of_module(method, name):
+    """A function of the module that a method is in."""
+    module = sys.modules[methods.METHODS[method].__module__]
+    return wrongly(getattr(module, name), module, name)
+
+
+def shorter(*args, tail, **kwargs):
+    """OpenMax with a tail that lacks one image."""
+    return OPENMAX(*args, tail=tail - 1, **kwargs)
+
+
+OPENMAX = scores.openmax
+FAULTS = {
+    "the sign of a loss": ((losses.LOSSES, "edl", lambda *a, **k: -losses.edl(*a, **k)), "edl"),
+    "the end of a schedule": (
+        (train.SCHEDULES, "triangle", lambda x: train.triangle(x) * (1 if x < 0.5 else 0.9)),
+        "triangle",
+    ),
+    "the rank term of CRL": (of_module("crl", "ranking"), "crl"),
+    "the second stage of C2AE": (of_module("c2ae", "error"), "c2ae"),
+    "the tail of OpenMax": ((scores, "openmax", shorter), "openmax"),
+    "a wrong AUROC": (wrongly(metrics.auroc, metrics, "auroc"), "auroc"),
+}
+HELD = ("loss/edl", "schedule/triangle", "method/crl", "method/c2ae", "rule/openmax")
+HELD += ("measure/auroc",)
+
+
+@pytest.mark.parametrize(("fault", "where"), FAULTS.values(), ids=FAULTS)
+def test_a_fault_is_told_by_the_name_of_what_it_changes(fault, where, monkeypatch):
+    target, name, replacement = fault
+    if isinstance(target, dict):
+        monkeypatch.setitem(target, name, replacement)
+    else:
+        monkeypatch.setattr(target, name, replacement)
+    wrong = [x for x in HELD if not goldens.agrees(goldens.kept(x), goldens.rehearsed(x), x)]
+    assert [name.partition("/")[2] for name in wrong] == [where]
+
+
+def moved(golden, by):
+    """A golden of another kind of processor, whose floats are others by a share."""
+    near = {k: [x * (1 + by) for x in v] for k, v in golden["near"].items()}
+    return golden | {"processor": "another", "digest": "other", "near": near}
+
+
+@pytest.mark.parametrize(
+    ("name", "within", "beyond"), [("loss/edl", 1e-6, 1e-2), ("method/crl", 1e-4, 0.5)]
+)
+def test_another_kind_of_processor_may_round_otherwise(name, within, beyond):
+    found = goldens.kept(name)
+    assert goldens.agrees(moved(found, within), found, name)
+    assert not goldens.agrees(moved(found, beyond), found, name)
+    assert not goldens.agrees(moved(found, 0) | {"exact": "other"}, found, name)
+    here = moved(found, within) | {"processor": found["processor"]}
+    assert not goldens.agrees(here, found, name)
+
+
+def test_draws_are_the_same_from_one_rehearsal_to_the_next():
+    first, second = (goldens.rehearsed("method/mcdropout") for _ in range(2))
+    assert first == second
+    assert all(np.isfinite(x).all() for x in first["near"].values())
+
+
+def test_every_training_in_params_names_goldens_that_there_are():
+    wanted = {
+        name
+        for notebook in TRAININGS
+        for exp in experiment.described(notebook).values()
+        for name in follows.of_settings(exp.settings, exp.columns)
+    }
+    without = {name for name in wanted - follows.goldens().keys() if "reader/" not in name}
+    assert not without
+    assert {"method/crl", "loss/smoothed", "rules/chosen", "reader/synsets"} <= wanted
+
+
+def test_a_training_follows_from_what_its_settings_name_and_from_nothing_else():
+    exp = experiment.Experiment.named("p2", method="entropic")
+    names = follows.of_settings(exp.settings, exp.columns)
+    assert {"method/entropic", "loss/entropic", "protocol/p2", "watch/gamma"} <= {*names}
+    assert not [name for name in names if "edl" in name or "crl" in name]
