@@ -17,6 +17,7 @@ from pathlib import Path
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 
+ENDING = 10  # seconds that the answer to a request to end may take
 USAGE = "OSNB_USAGE"  # where the kernel says at its end what it used
 
 
@@ -88,6 +89,8 @@ def main() -> None:
     if not file:  # the owner has ended before it had anything to do
         return
     IPKernelApp.launch_instance(argv=["-f", file, *sys.argv[1:]], kernel_class=Kernel)
+    # the thread that answers the request to end still writes to sockets that are closed below
+    IPKernelApp.instance().control_thread.join(ENDING)
     atexit._run_exitfuncs()  # what others want done at the end
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
