@@ -193,35 +193,44 @@ def test_a_failure_at_any_photograph_leaves_no_cache_and_costs_one_chunk(
 
 KILLED = """
 import os, signal, sys
+from pathlib import Path
 from osnb.datasets import READERS
 from osnb.datasets import photographs as cache
-calls = 0
-def counted(plain):
-    def call(*given, **named):
-        global calls
-        calls += 1
-        if calls == int(sys.argv[3]):
-            os.kill(os.getpid(), signal.SIGKILL)
-        return plain(*given, **named)
-    return call
-cache.CHUNK = 2
-for name in ("pwrite", "fsync", "replace", "truncate"):
-    setattr(os, name, counted(getattr(os, name)))
-READERS["folder"](sys.argv[1], cache=sys.argv[2], resize=20, crop=16)
-print("done", calls)
+def killing(at):
+    calls = 0
+    def counted(plain):
+        def call(*given, **named):
+            nonlocal calls
+            calls += 1
+            if calls == at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return plain(*given, **named)
+        return call
+    for name in ("pwrite", "fsync", "replace", "truncate"):
+        setattr(os, name, counted(getattr(os, name)))
+cache.CHUNK, codes = 2, []
+for at in map(int, sys.argv[3:]):
+    if not (child := os.fork()):
+        killing(at)
+        READERS["folder"](sys.argv[1], cache=Path(sys.argv[2]) / str(at), resize=20, crop=16)
+        os._exit(0)
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(*codes)
 """
 
 
-@pytest.mark.parametrize("at", [1, 3, 5, 8, 13, 20, 28, 29])  # of 29 writes
-def test_a_kill_at_any_write_leaves_no_cache_and_the_next_run_the_right_one(at, photos, tmp_path):
-    command = [sys.executable, "-c", KILLED, str(photos), str(tmp_path / "cache"), str(at)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
-    assert not (folder_of(tmp_path / "cache") / "whole.json").exists()
-    made = stored(files(photos), tmp_path / "cache", say=quiet)
-    assert same(made, files(photos))
-    left = {path.name for path in made.folder.iterdir() if not path.name.startswith(".")}
-    assert left == {"about.json", "lock", "marks.u8", "pixels.u8", "sizes.npy", "whole.json"}
+def test_a_kill_at_any_write_leaves_no_cache_and_the_next_run_the_right_one(photos, tmp_path):
+    writes = [1, 3, 5, 8, 13, 20, 28, 29, 30]  # of 29
+    command = [sys.executable, "-c", KILLED, str(photos), str(tmp_path), *map(str, writes)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert [int(code) for code in told.splitlines()[-1].split()] == [-signal.SIGKILL] * 8 + [0]
+    for at in writes[:-1]:
+        cache = tmp_path / str(at)
+        assert not (folder_of(cache) / "whole.json").exists()
+        made = stored(files(photos), cache, say=quiet)
+        assert same(made, files(photos))
+        left = {path.name for path in made.folder.iterdir() if not path.name.startswith(".")}
+        assert left == {"about.json", "lock", "marks.u8", "pixels.u8", "sizes.npy", "whole.json"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the names of open files in /proc")
