@@ -56,13 +56,15 @@ def verified(path: Path) -> Path:
     They are compared with SHA256SUMS beside it (`sha256sum -c` reads that too), once a process.
 
     Raises:
-        ValueError: they are others, or there is no such file.
+        FileNotFoundError: there is no such file.
+        ValueError: its bytes are others.
     """
     sums = (path.parent / "SHA256SUMS").read_text().split()
     expected = dict(zip(sums[1::2], sums[::2], strict=True))[path.name]
-    if not path.is_file() or file_hash(path) != expected:
-        state = "is broken: its sha256 is not that" if path.is_file() else "is missing: it stands"
-        raise ValueError(f"{path} {state} in SHA256SUMS beside it; take it from a fresh clone")
+    if (actual := file_hash(path)) != expected:
+        raise ValueError(
+            f"{path} is broken: need sha256 {expected}; got {actual}: take it from a fresh clone"
+        )
     return path
 
 

@@ -30,10 +30,10 @@ def drawings() -> pd.DataFrame:
     the last split, some classes have fewer than 60 drawings: README.md says why.
 
     Raises:
-        ValueError: a file is not the one that the package came with.
+        ValueError: the file is not the one that the package came with.
     """
     table = pd.read_parquet(verified(FOLDER / "quickdraw.parquet"))
-    synsets = pd.read_csv(verified(FOLDER / "synsets.csv")).set_index("name")["wnid"].dropna()
+    synsets = pd.read_csv(FOLDER / "synsets.csv").set_index("name")["wnid"].dropna()
     table = table[table["name"].isin(synsets.index.drop(list(LEFT_OUT)))]
     table = table.sort_values(["name", "key_id"], ignore_index=True)
     rank = table.groupby("name").cumcount()
