@@ -16,6 +16,7 @@ from scipy.ndimage import distance_transform_edt
 from osnb.base import workbook
 from osnb.base.files import verified
 from osnb.datasets import READERS
+from osnb.datasets.augment import AUGMENT, LINES, randaugment
 from osnb.datasets.quickdraw import FOLDER, MOST, drawings, rendered, strokes
 from osnb.teach import doctor
 
@@ -187,6 +188,30 @@ def test_a_drawing_lies_in_the_middle_and_a_dot_is_seen():
 def test_pixels_are_the_same_to_the_bit():
     pixels = np.stack([rendered(packed, 32) for packed in TABLE["strokes"][::70]])
     assert hashlib.sha256(pixels.tobytes()).hexdigest()[:16] == DIGEST
+
+
+@pytest.mark.parametrize("m", [1.0, 9.0, 20.0, 30.0])
+@pytest.mark.parametrize("op", LINES)
+def test_operations_for_lines_leave_lines_on_a_dark_ground(op, m):
+    images = READERS["quickdraw"](train_per_class=0, validation_per_class=0, test_per_class=1)
+    images = images.read(np.arange(0, 339, 10))
+    made = randaugment(images, n=1, m=m, ops=[op], generator=torch.Generator().manual_seed(0))
+    before, after = (batch.flatten(1).float() for batch in (images, made))
+    assert after.median(dim=1).values.max() < 64
+    assert (after.amax(dim=1) - after.median(dim=1).values).min() > 20
+    assert ((after > 127).sum(1) < 2.5 * (before > 0).sum(1)).all()
+
+
+@pytest.mark.parametrize("name", ["crop_flip", "randaugment_crop_flip", "crop_flip_augmix"])
+def test_training_transforms_keep_a_drawing_s_shape_and_kind(name):
+    images = READERS["quickdraw"]().read(np.arange(50))
+    more = {"randaugment_crop_flip": {"n": 2, "m": 9.0, "ops": LINES}}
+    more["crop_flip_augmix"] = {"severity": 3.0}
+    draw = torch.Generator().manual_seed(0)
+    made = AUGMENT[name](images, **more.get(name, {}), generator=draw).float()
+    assert made.shape == images.shape
+    assert made.amax(dim=(1, 2, 3)).min() > 20
+    assert 0.6 < made.mean() / images.float().mean() < 1.4
 
 
 # Beside them
