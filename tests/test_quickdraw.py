@@ -71,6 +71,7 @@ def test_all_others_are_there():
     counts = TABLE["name"].value_counts()
     assert (len(TABLE), len(counts), counts.min(), counts.max()) == (68_871, 345, 191, 200)
     assert counts["nose"] == 191
+    assert TABLE["strokes"].duplicated().sum() == 1  # two lines, as README.md says
 
 
 def test_a_broken_file_is_refused_with_its_path(tmp_path, monkeypatch):
