@@ -169,9 +169,18 @@ def test_too_few_images_are_refused_with_the_class_and_its_number():
         protocols.images(protocols.p2(), without)
 
 
-def test_a_split_that_is_neither_train_nor_test_is_refused():
-    with pytest.raises(ValueError, match="need the splits train and test; got val"):
-        protocols.images(protocols.p2(), toy().replace({"split": {"test": "val"}}))
+def test_a_split_that_is_none_of_the_three_is_refused():
+    with pytest.raises(ValueError, match="need the splits train, val and test; got extra"):
+        protocols.images(protocols.p2(), toy().replace({"split": {"test": "extra"}}))
+
+
+def test_the_validation_part_of_a_data_set_that_has_one_is_kept_as_it_is():
+    files = toy()
+    files.loc[files["split"].eq("train") & (files.groupby("wnid").cumcount() < 2), "split"] = "val"
+    for seed in (0, 1):
+        rows = protocols.images(protocols.p2(), files, seed=seed)
+        assert (rows["split"] == files.loc[rows.index, "split"]).all()
+        assert set(rows.loc[rows["split"] != "test", "role"]) == {"known", "negative"}
 
 
 def test_file_lists_hold_paths_and_labels_as_the_authors_write_them():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from osnb.datasets import READERS
-from osnb.datasets.small import LETTERS, digit_classes
+from osnb.protocols.vaze import LETTERS, digit_classes
 
 
 def everything(images):

@@ -9,8 +9,8 @@ import torch
 from osnb import train
 from osnb.base.outputs import Outputs
 from osnb.datasets import READERS
-from osnb.datasets.small import digit_classes
 from osnb.models import Network
+from osnb.protocols.vaze import digit_classes
 
 KNOWN = 5  # digits 0 to 4; 5 and 6 are negative, 7 to 9 unknown
 

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 
@@ -46,6 +47,25 @@ def file_hash(path: Path) -> str:
     """sha256 of a file in hex, as the command sha256sum prints it."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@cache
+def verified(path: Path) -> Path:
+    """The path of a file that ships with the package, once its bytes are the right ones.
+
+    They are compared with SHA256SUMS beside it (`sha256sum -c` reads that too), once a process.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: its bytes are others.
+    """
+    sums = (path.parent / "SHA256SUMS").read_text().split()
+    expected = dict(zip(sums[1::2], sums[::2], strict=True))[path.name]
+    if (actual := file_hash(path)) != expected:
+        raise ValueError(
+            f"{path} is broken: need sha256 {expected}; got {actual}: take it from a fresh clone"
+        )
+    return path
 
 
 def write_json(path: Path, content: Mapping) -> None:

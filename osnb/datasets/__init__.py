@@ -3,10 +3,11 @@
 from functools import partial
 
 from osnb.base.catalogue import Catalogue
-from osnb.datasets import archives, readers, small
+from osnb.datasets import archives, made, quickdraw, readers, small
 from osnb.datasets.images import Batches, BrokenImage, Images, batches, joined, like, resident
-from osnb.datasets.small import counted, digit_classes, some
+from osnb.datasets.small import counted, some
 from osnb.datasets.synsets import synsets as drawn
+from osnb.protocols.vaze import digit_classes
 
 READERS = Catalogue(
     aircraft=archives.aircraft,
@@ -16,12 +17,14 @@ READERS = Catalogue(
     cifar10_parquet=partial(small.packed, file="cifar10_jpeg.parquet", column="name"),
     cifar100=partial(small.torchvision_set, name="CIFAR100"),
     cub=archives.cub,
-    digits=small.digits,
+    digits=made.digits,
     fashion_mnist=partial(small.torchvision_set, name="FashionMNIST"),
     folder=readers.folder,
+    font_digits=partial(made.glyphs, characters="0123456789", side=32),
+    font_letters=partial(made.glyphs, side=32),
     food101=archives.food101,
-    gaussian_noise=small.gaussian_noise,
-    glyphs=small.glyphs,
+    gaussian_noise=made.gaussian_noise,
+    glyphs=made.glyphs,
     ilsvrc=readers.ilsvrc,
     imagenet21k=readers.imagenet21k,
     isun=partial(archives.odin_set, name="isun"),
@@ -29,14 +32,17 @@ READERS = Catalogue(
     lsun_fix=archives.lsun_fix,
     lsun_resize=partial(archives.odin_set, name="lsun_resize"),
     mnist=partial(small.torchvision_set, name="MNIST"),
+    omniglot_few=quickdraw.omniglot_few,
+    patterns=made.patterns,
     places365=archives.places365,
     places365_large=partial(archives.places365, resize=256, crop=224),
-    rademacher_noise=partial(small.other_noise, name="rademacher_noise"),
+    quickdraw=quickdraw.quickdraw,
+    rademacher_noise=partial(made.other_noise, name="rademacher_noise"),
     svhn=partial(small.torchvision_set, name="SVHN"),
     synsets=drawn,
     textures=archives.textures,
     tinyimagenet=readers.tinyimagenet,
     tinyimagenet_fix=readers.tinyimagenet_fix,
     tinyimagenet_parquet=partial(small.packed, file="tinyimagenet32_jpeg.parquet", column="wnid"),
-    uniform_noise=partial(small.other_noise, name="uniform_noise"),
+    uniform_noise=partial(made.other_noise, name="uniform_noise"),
 )

@@ -17,7 +17,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import pad
 
 from osnb.base.catalogue import Catalogue
-from osnb.datasets.operations import COLOUR, SHIFTS, WARPS, apply, bilinear, fill, nearest
+from osnb.datasets.operations import COLOUR, SHEARS, SHIFTS, WARPS, apply, bilinear, fill, nearest
 
 # value at m = 0 and at m = 30, as released with Vaze et al. 2022; pixels are absolute
 RANGES = Catalogue(
@@ -40,7 +40,10 @@ RANGES = Catalogue(
 )
 ALL = tuple(RANGES)
 NO_GEOMETRY = tuple(op for op in ALL if op not in {"rotate", *SHIFTS})
-OPS = Catalogue(all=ALL, no_geometry=NO_GEOMETRY)  # for a params file
+# What leaves white lines on black. The others grey the ground or turn it white, lay a grey square
+# on it, darken all (posterize), or move all out of 32 pixels (their ranges are absolute).
+LINES = ("autocontrast", "equalize", "rotate", "contrast", "brightness", "sharpness", *SHEARS)
+OPS = Catalogue(all=ALL, lines=LINES, no_geometry=NO_GEOMETRY)  # for a params file
 
 
 def none(images: Tensor, *, generator: Generator) -> Tensor:  # noqa: ARG001 (one signature)
@@ -157,7 +160,7 @@ def randaugment(
         n: operations per image, >= 0.
         m: strength, in [0, 30]. Posterize and solarize change most at 0; color, contrast,
             brightness and sharpness change nothing at 15.
-        ops: names out of `ALL`; digits take `NO_GEOMETRY`.
+        ops: names out of `ALL`; digits take `NO_GEOMETRY`, drawings `LINES`.
         generator: draws n N operations, signs and places.
 
     Returns:

@@ -65,7 +65,8 @@ RULES = ("target", "max_softmax", "max_logit", *scores.POST_HOC)
 FITTED, LOOKS = ("openmax", "mahalanobis"), ("odin", "mcdropout", "ensemble")
 FILES = {"cifar10_parquet": "cifar10_jpeg.parquet"}  # that readers of small photographs read
 FILES |= {"tinyimagenet_parquet": "tinyimagenet32_jpeg.parquet"}
-FREE = ("digits", "glyphs", "gaussian_noise", "rademacher_noise", "synsets", "uniform_noise")
+FREE = ("digits", "font_digits", "font_letters", "glyphs", "gaussian_noise", "omniglot_few")
+FREE += ("patterns", "quickdraw", "rademacher_noise", "synsets", "uniform_noise")
 
 
 def outputs(factor: float, columns: int = KNOWN) -> Outputs:

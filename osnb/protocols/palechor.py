@@ -214,27 +214,28 @@ def images(classes: pd.DataFrame, files: pd.DataFrame, *, seed: int = 42) -> pd.
 
     The training files of known and negative classes together are split 80 to 20 into train and
     val, stratified by class. Unknown classes are only tested. On ILSVRC this gives the
-    authors' lists row by row.
+    authors' lists row by row. Where the files come with a split val, that is the validation part,
+    and nothing is drawn.
 
     Args:
         classes: what a protocol gave.
         files: one row a file: sample (its name with extension, which orders the files of a
-            class), wnid, split (train or test). Files of other classes are left out.
+            class), wnid, split (train, test, or val). Files of other classes are left out.
         seed: 42 is the released program's; lists in its history were drawn with 4242.
 
     Returns:
         sample, wnid, role, label, split (train, val, test), indexed as `files`: train and val
-        in shuffled order, then test by role, wnid and sample. Without training files, or
-        without test files, only the rest.
+        in shuffled order if they were drawn, then test by role, wnid and sample. Without training
+        files, or without test files, only the rest.
 
     Raises:
-        ValueError: a split is neither train nor test, or a class has too few images.
+        ValueError: a split is none of train, val and test, or a class has too few images.
     """
     from sklearn.model_selection import train_test_split
 
     splits = set(files["split"])
-    if other := splits - {"train", "test"}:
-        raise ValueError(f"need the splits train and test; got {', '.join(sorted(other))}")
+    if other := splits - set(SPLITS):
+        raise ValueError(f"need the splits train, val and test; got {', '.join(sorted(other))}")
     by_wnid = classes.set_index("wnid")[["role", "label"]]
     rows = files[["sample", "wnid", "split"]].join(by_wnid, on="wnid", how="inner")
     rows = rows.sort_values(["role", "wnid", "sample"])  # the roles' names sort as in ROLES
@@ -244,9 +245,11 @@ def images(classes: pd.DataFrame, files: pd.DataFrame, *, seed: int = 42) -> pd.
     if "train" in splits:
         train = rows[(rows["split"] == "train") & (rows["role"] != "unknown")]
         _require(LEAST, "train", classes[classes["role"] != "unknown"], train)
-        by_class = {"stratify": train["wnid"], "random_state": seed}
-        halves = train_test_split(train, train_size=0.8, **by_class)
-        parts = [half.assign(split=SPLITS[i]) for i, half in enumerate(halves)] + parts
+        val = rows[(rows["split"] == "val") & (rows["role"] != "unknown")]
+        if val.empty:
+            by_class = {"stratify": train["wnid"], "random_state": seed}
+            train, val = train_test_split(train, train_size=0.8, **by_class)
+        parts = [train, val.assign(split="val"), *parts]
     table = pd.concat(parts)[["sample", "wnid", "role", "label", "split"]]
     table.attrs = dict(classes.attrs)
     return table

@@ -202,15 +202,15 @@ SSB = Catalogue(aircraft=_aircraft, cars=_cars, cub=_cub, imagenet=_imagenet)
 
 
 def whole(classes: pd.DataFrame, files: pd.DataFrame) -> pd.DataFrame:
-    """A data set's images in a protocol without a validation part, as Vaze et al. train.
+    """A data set's images in a protocol, none held out of the training, as Vaze et al. train.
 
     Args:
         classes: what a protocol gave.
-        files: one row an image: sample, wnid, split (train or test).
+        files: one row an image: sample, wnid, split (train, test, or val of a set that has one).
 
     Returns:
         sample, wnid, role, label, source, group, bin, split, in the order of `files` and with
-        its index: all training images of known classes and all test images.
+        its index: all training and val images of known classes and all test images.
     """
     about = classes.set_index("wnid")[["role", "label", "source", "group", "bin"]]
     rows = files[["sample", "wnid", "split"]].join(about, on="wnid", how="inner")

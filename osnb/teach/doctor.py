@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from osnb.base import workbook
+from osnb.base.files import verified
 from osnb.teach import trial
 
 OK, WARN, FAIL = "ok", "warn", "fail"
@@ -265,6 +266,20 @@ def data() -> Line:
     return Line("data folder", OK, f"{_some(names)} in {where}" if names else none)
 
 
+def drawings() -> Line:
+    """The drawings that the miniature stands on are there, byte by byte."""
+    import pandas as pd
+
+    folder = workbook.PACKAGE / "data" / "quickdraw"
+    try:
+        table = pd.read_parquet(verified(folder / "quickdraw.parquet"), columns=["name"])
+    except (OSError, ValueError) as error:
+        advice = "Take that folder from a fresh clone; notebooks with drawings will not run."
+        return Line("drawings", FAIL, str(error), advice)
+    counts = f"{len(table):,} of {table['name'].nunique()} classes"
+    return Line("drawings", OK, f"Quick, Draw!, {counts}, checksum right")
+
+
 def _project() -> Path:
     """The project's folder; without one the working folder, where a notebook would be saved."""
     try:
@@ -285,7 +300,7 @@ def _out() -> Path:
 
 CHECKS = (
     *(python, project, versions, torch, kernel, jupyter),
-    *(disk, write_access, data, browser),
+    *(disk, write_access, data, drawings, browser),
 )
 
 if __name__ == "__main__":
