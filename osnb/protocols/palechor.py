@@ -97,11 +97,11 @@ def listed(protocol: str, members: list[Member], available: Iterable[str] | None
     names = {"name": "wnid", "superclass_name": "superclass_wnid"}
     rows = rows.assign(**{new: rows[wnid].map(hierarchy.name) for new, wnid in names.items()})
     rows["order"] = rows["wnid"].rank()
-    return labelled(protocol, rows, available, every=True)[[*CLASS_LIST, "label"]]
+    return labelled(protocol, rows, available, needs=2)[[*CLASS_LIST, "label"]]
 
 
 def labelled(
-    protocol: str, rows: pd.DataFrame, available: Iterable[str] | None, *, every: bool = False
+    protocol: str, rows: pd.DataFrame, available: Iterable[str] | None, *, needs: int = 1
 ) -> pd.DataFrame:
     """A protocol's table from its classes: restricted, sorted by role, labelled and described.
 
@@ -109,24 +109,23 @@ def labelled(
         protocol: what `describe` calls it.
         rows: wnid, role and other columns; `order` numbers the known classes.
         available: ids of the classes to keep; None: all.
-        every: whether there must be negative classes and unknown ones, or either kind will do.
+        needs: how many of the roles negative and unknown must have a class.
 
     Returns:
         The rows and `label`. After a restriction, the known classes that are left are numbered
         anew.
 
     Raises:
-        ValueError: fewer than two known classes are left, or none of the other kinds.
+        ValueError: fewer than two known classes are left, or too few roles.
     """
     chosen = set(rows["wnid"] if available is None else available)
     kept = rows[rows["wnid"].isin(chosen)]
     kept = kept.sort_values("role", kind="stable", ignore_index=True)  # its names sort as ROLES
     sizes = kept["role"].value_counts().reindex(ROLES, fill_value=0)
-    others = sizes.iloc[1:]
-    if sizes["known"] < 2 or not (others.all() if every else others.any()):
-        wanted = "1 negative and 1 unknown" if every else "1 negative or unknown"
+    if sizes["known"] < 2 or (sizes.iloc[1:] > 0).sum() < needs:
+        wanted = ("", ", 1 negative or unknown", ", 1 negative and 1 unknown")[needs]
         raise ValueError(
-            f"{protocol} needs at least 2 known classes, {wanted}; the {len(chosen)} available "
+            f"{protocol} needs at least 2 known classes{wanted}; the {len(chosen)} available "
             "classes give {known} known, {negative} negative and {unknown} unknown".format(**sizes)
         )
     known = kept["role"] == "known"

@@ -154,10 +154,8 @@ def ten(*, tuning: bool) -> dict[str, str]:
 def _apart(wnids: Iterable[str]) -> list[str]:
     """The things that are not among these synsets, above or below one."""
     wnids = set(wnids)
-    related = making.relations(things(), wnids)
-    return [
-        w for w, relation in zip(things(), related, strict=True) if not relation and w not in wnids
-    ]
+    above = {*wnids, *chain.from_iterable(map(hierarchy.ancestors, wnids))}
+    return [w for w in things() if w not in above and wnids.isdisjoint(hierarchy.ancestors(w))]
 
 
 def cifar10(*, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
@@ -265,8 +263,8 @@ def closed(*, split: int, available: Iterable[str] | None = None) -> pd.DataFram
     near = ten(tuning=tuning)
     both = {*ten(tuning=False).values(), *ten(tuning=True).values()}
     rest = kim.drawn(_apart(both), "quickdraw-closed")
-    known = rest[THINGS : 2 * THINGS] if tuning else rest[:THINGS]
-    return _of(_title("CIFAR100 and CIFAR10", split), known, {"near": [*near.values()]}, available)
+    known, near = rest[THINGS * tuning :][:THINGS], {"near": [*near.values()]}
+    return _of(_title("CIFAR100 and CIFAR10", split), known, near, available)
 
 
 # Kim et al. 2021.

@@ -108,15 +108,9 @@ def closed(*, available: Iterable[str] | None = None) -> pd.DataFrame:
         ValueError: there are fewer than two classes.
     """
     names = sorted(set(available or ()))
-    if len(names) < 2:
-        raise ValueError(
-            f"closed needs the ids of at least 2 classes in available; got {len(names)}"
-        )
-    rows = pd.DataFrame({"wnid": names, "name": names, "role": "known", "label": range(len(names))})
+    rows = pd.DataFrame({"wnid": names, "name": names, "role": "known", "order": range(len(names))})
     blank = dict.fromkeys(("superclass_wnid", "superclass_name", "source", "group", "bin"), "")
-    table = rows.assign(**blank)[COLUMNS]
-    table.attrs = {"protocol": "closed", "restricted": ""}
-    return table
+    return labelled("closed", rows.assign(**blank), names, needs=0)[COLUMNS]
 
 
 def duplicates() -> pd.DataFrame:
