@@ -71,7 +71,7 @@ def test_a_restriction_is_told_and_numbers_the_known_classes_anew():
     assert protocols.describe(part).endswith("restricted to 2980 of the 3000 classes")
     fewer = PROTOCOLS["ssb_imagenet"](available=whole["wnid"][3:1010])
     assert fewer["label"].max() == 996
-    with pytest.raises(ValueError, match="1 known and 2 unknown"):
+    with pytest.raises(ValueError, match="1 known, 0 negative and 2 unknown"):
         PROTOCOLS["ssb_imagenet"](available=whole["wnid"][999:1002])
 
 

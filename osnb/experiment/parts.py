@@ -113,7 +113,8 @@ def parts(experiment: "Experiment", machine: "Machine") -> Parts:
     make = _protocol(settings)
     classes = make(available=set(images.rows["wnid"]))
     if other := settings.get("external"):
-        others = protocols.PROTOCOLS[other](available=set(images.rows["wnid"]))
+        others = protocols.PROTOCOLS.bind(other, split=settings["split"])
+        others = others(available=set(images.rows["wnid"]))
         classes = protocols.with_negatives(classes, others)
     divide = {"held_out": protocols.images, "whole": protocols.whole}[settings["validation"]]
     shared = {"seed": settings["seed"], "threads": machine.workers}

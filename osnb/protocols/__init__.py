@@ -7,20 +7,10 @@ and small ones on data that ships with the package, `making` the ways in which s
 from functools import partial
 
 from osnb.base.catalogue import Catalogue
-from osnb.protocols import kim, vaze
+from osnb.protocols import kim, quickdraw, vaze
 from osnb.protocols.palechor import (
-    CLASS_LIST,
-    LEAST,
-    P1_KNOWN,
-    P1_NEGATIVE,
-    P1_UNKNOWN,
-    P2_SHARED,
-    P2_UNKNOWN,
     P3_ROLES,
-    P3_SHARED,
-    P3_UNKNOWN,
     SPLITS,
-    Member,
     class_counts,
     class_list,
     counts,
@@ -63,4 +53,5 @@ PROTOCOLS = Catalogue(
     svhn=partial(standard, "SVHN"),
     tiny_kim=kim.tiny_kim,
     tinyimagenet=partial(standard, "TinyImageNet"),
+    **{name: make for name, (make, _) in quickdraw.SPLITS.items()},
 )

@@ -1,19 +1,21 @@
 """WordNet 3.0's 82,115 nouns: who is above whom, by all hypernyms and by the tree rule.
 
 A synset goes by its wnid: "n02084071" is dog. WordNet is no tree, since a synset can have
-several hypernyms (a dog is a canine and a domestic animal). `parents` gives all of them;
-`parent` gives the one of the tree rule, under which all nouns form one tree, rooted in "entity".
+several hypernyms (a dog is a canine and a domestic animal). `parents` gives all of them, and so do
+`ancestors`, `children` and `shortest`; `parent` gives the one of the tree rule, under which all
+nouns form one tree, rooted in "entity", and so do `path`, `leaves` and `distance`.
 
 The packed file comes from `build` and is read once, on first use.
 """
 
-import csv
 import lzma
 import re
 from bisect import bisect
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+
+import pandas as pd
 
 from osnb.base.workbook import writing
 
@@ -22,15 +24,10 @@ NOUNS = DATA / "wordnet_nouns.tsv.xz"
 HYPERNYMS = ("@", "@i")  # wninput(5WN): is a kind of, is an instance of
 
 
-def _column(file: str, name: str) -> tuple[str, ...]:
-    with (DATA / file).open(newline="") as lines:
-        return tuple(row[name] for row in csv.DictReader(lines))
-
-
-ILSVRC = _column("ilsvrc2012_train_counts.csv", "wnid")
+ILSVRC = tuple(pd.read_csv(DATA / "ilsvrc2012_train_counts.csv")["wnid"])
 """The 1000 classes of ILSVRC 2012, sorted; none lies above another."""
 
-TINY_IMAGENET = _column("tinyimagenet_classes.csv", "wnid")
+TINY_IMAGENET = tuple(pd.read_csv(DATA / "tinyimagenet_classes.csv")["wnid"])
 """The 200 of them that Tiny ImageNet has, sorted."""
 
 
@@ -44,8 +41,8 @@ def _packed() -> dict[str, tuple[str, str]]:
 
 @cache
 def _chosen() -> dict[str, str]:
-    file = "wordnet_tree_parents.csv"
-    return dict(zip(_column(file, "wnid"), _column(file, "parent_wnid"), strict=True))
+    table = pd.read_csv(DATA / "wordnet_tree_parents.csv", index_col="wnid")
+    return table["parent_wnid"].to_dict()
 
 
 def _noun(wnid: str) -> tuple[str, str]:
@@ -99,46 +96,59 @@ def parent(wnid: str) -> str | None:
 
 
 @cache
-def _below(tree: bool) -> dict[str, list[str]]:
-    """`children` of every synset that has any, by all hypernyms or by the tree rule."""
+def _below() -> dict[str, list[str]]:
+    """`children` of every synset that has any."""
     below: dict[str, list[str]] = {}
     for wnid in _packed():
-        for above in (parent(wnid),) if tree else parents(wnid):
+        for above in parents(wnid):
             below.setdefault(above, []).append(wnid)
     return below
 
 
-def children(wnid: str, *, tree: bool = False) -> tuple[str, ...]:
-    """The synsets that have this one among their `parents` (or as `parent`), sorted."""
+def children(wnid: str) -> tuple[str, ...]:
+    """The synsets that have this one among their `parents`, sorted."""
     _noun(wnid)
-    return tuple(_below(tree).get(wnid, ()))
+    return tuple(_below().get(wnid, ()))
 
 
-def siblings(wnid: str, *, tree: bool = False) -> tuple[str, ...]:
-    """The other children of all its parents (or of its one tree parent), sorted."""
-    above = path(wnid)[-2:-1] if tree else parents(wnid)
-    return tuple(sorted({w for p in above for w in children(p, tree=tree)} - {wnid}))
+def siblings(wnid: str) -> tuple[str, ...]:
+    """The other children of all its parents, sorted."""
+    return tuple(sorted({w for p in parents(wnid) for w in children(p)} - {wnid}))
 
 
-def _reached(start: str, step: Callable[[str], tuple[str, ...]]) -> tuple[str, ...]:
-    """Everything that repeated steps lead to, breadth first, the start left out."""
-    reached = dict.fromkeys(step(start))
-    queue = list(reached)
+def _reached(start: str, step: Callable[[str], tuple[str, ...]]) -> dict[str, int]:
+    """Everything that repeated steps lead to, the start too, and how few steps; nearest first."""
+    reached, queue = {start: 0}, [start]
     for wnid in queue:
-        new = [w for w in step(wnid) if w not in reached]
-        reached |= dict.fromkeys(new)
+        new = [w for w in dict.fromkeys(step(wnid)) if w not in reached]
+        reached |= dict.fromkeys(new, reached[wnid] + 1)
         queue += new
-    return tuple(reached)
+    return reached
 
 
-def ancestors(wnid: str, *, tree: bool = False) -> tuple[str, ...]:
-    """All synsets above this one, itself left out, nearest first."""
-    return path(wnid)[-2::-1] if tree else _reached(wnid, parents)
+@cache
+def _above(wnid: str) -> dict[str, int]:
+    return _reached(wnid, parents)
 
 
-def descendants(wnid: str, *, tree: bool = False) -> tuple[str, ...]:
+def ancestors(wnid: str) -> tuple[str, ...]:
+    """All synsets above this one, by all hypernyms, itself left out, nearest first."""
+    return tuple(_above(wnid))[1:]
+
+
+def descendants(wnid: str) -> tuple[str, ...]:
     """All synsets below this one, itself left out, sorted."""
-    return tuple(sorted(_reached(wnid, lambda w: children(w, tree=tree))))
+    return tuple(sorted(_reached(wnid, children).keys() - {wnid}))
+
+
+def shortest(a: str, b: str) -> int:
+    """The fewest edges from one synset up to what both are, and down to the other.
+
+    Over all hypernyms, so at most `distance`, and no metric: a pear is near to a string bean as
+    produce and to a peanut as a fruit, which are far apart.
+    """
+    first, second = _above(a), _above(b)
+    return min(first[w] + second[w] for w in first.keys() & second.keys())
 
 
 def leaves(wnid: str) -> tuple[str, ...]:

@@ -20,17 +20,6 @@ from osnb.protocols.vaze import rows_of
 PAPER = "kim2021"
 DRAWN = ("cifar40", "near200")  # keys of `drawn` in the place of the authors' random numbers
 FAR = ("Food-101", "Caltech-256", "Places-365")
-LSUN = (
-    "bedroom bridge church_outdoor classroom conference_room dining_room kitchen living_room "
-    "restaurant tower"
-)
-TEXTURES = (
-    "banded blotchy braided bubbly bumpy chequered cobwebbed cracked crosshatched crystalline "
-    "dotted fibrous flecked freckled frilly gauzy grid grooved honeycombed interlaced knitted "
-    "lacelike lined marbled matted meshed paisley perforated pitted pleated polka-dotted porous "
-    "potholed scaly smeared spiralled sprinkled stained stratified striped studded swirly veined "
-    "waffled woven wrinkled zigzagged"
-)
 CIFAR10 = "airplane automobile bird cat deer dog frog horse ship truck"
 ANIMAL, ARTEFACT = "n00015388", "n00021939"
 MINI = (5, 10, 20, 10)  # known animals, and as many artefacts; near, external and far classes
@@ -143,11 +132,11 @@ def imagenet200(*, available: Iterable[str] | None = None) -> pd.DataFrame:
     """
     known, among = hierarchy.TINY_IMAGENET, hierarchy.ILSVRC
     near = drawn(near_candidates(known, among), DRAWN[1])[:200]
-    parts = _wordnet("ImageNet", known, external(known, among), sorted(near))
+    parts = wordnet_parts("ImageNet", known, external(known, among), sorted(near))
     for source in FAR:
         kept = far_classes(source).query("keyword == ''")
-        parts.append(_part(source, "far", kept["wnid"], kept["name"]))
-    return _table("Kim ImageNet-200", parts, available)
+        parts.append(part(source, "far", kept["wnid"], kept["name"]))
+    return joined("Kim ImageNet-200", parts, available)
 
 
 def divided() -> pd.DataFrame:
@@ -172,15 +161,13 @@ def cifar40(*, available: Iterable[str] | None = None) -> pd.DataFrame:
     lists = divided().sort_values("fine_label").set_index("class")
     tiny = tinyimagenet158().query("matched == ''")
     parts = [
-        _part("CIFAR-100", "", lists.index[lists["part"] == "CIFAR-40"]),
-        _part("Tiny ImageNet", "external", tiny["wnid"], tiny["name"]),
-        _part("CIFAR-100", "near", lists.index[lists["part"] == "CIFAR-60"]),
-        _part("LSUN", "far", [f"lsun-{name}" for name in LSUN.split()]),
-        _part("SVHN", "far", list("0123456789")),
-        _part("DTD", "far", TEXTURES.split()),
-        _part("Gaussian", "far", ["gaussian_noise"]),
+        part("CIFAR-100", "", lists.index[lists["part"] == "CIFAR-40"]),
+        part("Tiny ImageNet", "external", tiny["wnid"], tiny["name"]),
+        part("CIFAR-100", "near", lists.index[lists["part"] == "CIFAR-60"]),
     ]
-    table = _table("Kim CIFAR-40", parts, available)
+    far = pd.read_csv(hierarchy.DATA / "cifar40_far.csv", dtype=str).groupby("source", sort=False)
+    parts += [part(source, "far", names) for source, names in far["class"]]
+    table = joined("Kim CIFAR-40", parts, available)
     above = table["wnid"].map(lists["superclass"]).fillna(table["source"])
     table["superclass_wnid"] = table["superclass_name"] = above
     return table
@@ -201,8 +188,11 @@ def mini_kim(*, available: Iterable[str] | None = None) -> pd.DataFrame:
     known = [*animals[: MINI[0]], *artefacts[: MINI[0]]]
     sizes = zip((near_candidates(known, rest), external(known, rest), far), MINI[1:], strict=True)
     near, outer, far = (drawn(wnids, "mini")[:size] for wnids, size in sizes)
-    parts = [*_wordnet("synsets", known, outer, near), _part("synsets", "far", far, _names(far))]
-    return _table("mini Kim", parts, available)
+    parts = [
+        *wordnet_parts("synsets", known, outer, near),
+        part("synsets", "far", far, _names(far)),
+    ]
+    return joined("mini Kim", parts, available)
 
 
 def tiny_kim(*, available: Iterable[str] | None = None) -> pd.DataFrame:
@@ -215,30 +205,33 @@ def tiny_kim(*, available: Iterable[str] | None = None) -> pd.DataFrame:
     all_200, around = hierarchy.TINY_IMAGENET, words_around(hierarchy.TINY_IMAGENET)
     near, outer = near_candidates(known, all_200), external(known, all_200)
     parts = [
-        *_wordnet("Tiny ImageNet", known, outer, near),
-        _part("CIFAR-10", "far", [name for name in CIFAR10.split() if not keywords(name) & around]),
-        _part("Gaussian", "far", ["gaussian_noise"]),
+        *wordnet_parts("Tiny ImageNet", known, outer, near),
+        part("CIFAR-10", "far", [name for name in CIFAR10.split() if not keywords(name) & around]),
+        part("Gaussian", "far", ["gaussian_noise"]),
     ]
-    return _table("tiny Kim", parts, available)
+    return joined("tiny Kim", parts, available)
 
 
-def _wordnet(source: str, known, outer, near) -> list[pd.DataFrame]:
+def wordnet_parts(source: str, known, outer, near) -> list[pd.DataFrame]:
+    """`part` of each kind that follows from the hierarchy: known, external, near."""
     kinds = {"": known, "external": outer, "near": near}
-    return [_part(source, group, wnids, _names(wnids)) for group, wnids in kinds.items()]
+    return [part(source, group, wnids, _names(wnids)) for group, wnids in kinds.items()]
 
 
 def _names(wnids: Iterable[str]) -> list[str]:
     return [hierarchy.name(wnid) for wnid in wnids]
 
 
-def _part(source: str, group: str, ids: Iterable[str], names=None) -> pd.DataFrame:
+def part(source: str, group: str, ids: Iterable[str], names=None) -> pd.DataFrame:
+    """Rows of a data set's classes of one group: known (""), external, near or far."""
     ids = list(ids)
     role = {"": "known", "external": "negative"}.get(group, "unknown")
     rows = pd.DataFrame({"wnid": ids, "name": ids if names is None else list(names)})
     return rows.assign(role=role, source=source, group=group, bin=group)
 
 
-def _table(protocol: str, parts: Sequence[pd.DataFrame], available) -> pd.DataFrame:
+def joined(protocol: str, parts: Sequence[pd.DataFrame], available) -> pd.DataFrame:
+    """The protocol that its parts make, known classes labelled as they come."""
     rows = pd.concat(parts, ignore_index=True)
     return rows_of(protocol, rows.assign(order=range(len(rows))), available)
 

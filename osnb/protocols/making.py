@@ -152,18 +152,21 @@ def by_levels(levels: pd.DataFrame, known: Collection[int]) -> pd.DataFrame:
 
 
 def total_distances(
-    wnids: Sequence[str], *, known: Sequence[str], among: Collection[str]
+    wnids: Sequence[str], *, known: Sequence[str], among: Collection[str] | None
 ) -> np.ndarray:
     """(N,) sum of each synset's path lengths to all known classes, in edges.
 
-    The tree is that of Ridnik et al. 2021: of several hypernyms the last listed, and only
+    The paper's tree is that of Ridnik et al. 2021: of several hypernyms the last listed, and only
     synsets of `among`; its roots are joined one edge apart above a depth that counts them.
 
     Args:
         wnids: N synsets of `among`.
         known: the known classes; those that are not in `among` are left out.
-        among: the data set's synsets; for the paper, the 11,221 of ImageNet-21K-P.
+        among: the data set's synsets; for the paper, the 11,221 of ImageNet-21K-P. None: the
+            shortest paths over all hypernyms, in the place of a tree's.
     """
+    if among is None:
+        return np.array([sum(hierarchy.shortest(w, k) for k in known) for w in wnids])
     among = frozenset(among)
     paths = [_path(wnid, among) for wnid in known if wnid in among]
     above = Counter(wnid for path in paths for wnid in path)
@@ -188,7 +191,7 @@ def by_distance(
     candidates: Sequence[str],
     *,
     known: Sequence[str],
-    among: Collection[str],
+    among: Collection[str] | None,
     size: int,
     hard: str = "largest",
 ) -> pd.DataFrame:

@@ -4,8 +4,11 @@ Each of the three is a rule over the hierarchy: take the ILSVRC classes below so
 the tree rule, and divide them. `images` divides files as the authors did.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count, cycle
 
+import numpy as np
 import pandas as pd
 
 from osnb.base.labels import NEGATIVE, ROLES, UNKNOWN
@@ -15,44 +18,7 @@ CLASS_LIST = ["wnid", "name", "role", "superclass_wnid", "superclass_name"]
 SPLITS = ["train", "val", "test"]
 LEAST = 5  # training images a class needs, so that a fifth of them is one
 OUT = "out"  # a role of superclasses that `moved` takes away
-
-# Superclasses in the printed order of the paper's Tables 3, 4 and 5.
-P1_KNOWN = ("n02084071",)  # dog
-P1_NEGATIVE = (
-    "n02118333",  # fox
-    "n02115335",  # wild dog
-    "n02114100",  # wolf
-    "n02120997",  # feline
-    "n02131653",  # bear
-    "n02441326",  # musteline mammal
-    "n02370806",  # ungulate
-    "n02469914",  # primate
-)
-P1_UNKNOWN = ("n07555863", "n03791235", "n03183080")  # food, motor vehicle, device
-P2_SHARED = ("n02087122",)  # hunting dog
-P2_UNKNOWN = ("n02085374", *P1_NEGATIVE[:-1])  # toy dog, then fox to ungulate
-P3_SHARED = (
-    "n02084071",  # dog
-    "n01503061",  # bird
-    "n02159955",  # insect
-    "n03405725",  # furniture
-    "n02512053",  # fish
-    "n02484322",  # monkey
-    "n02958343",  # car
-    "n02120997",  # feline
-    "n04490091",  # truck
-    "n13134947",  # fruit
-    "n12992868",  # fungus
-    "n02858304",  # boat
-    "n03082979",  # computer
-)
-P3_UNKNOWN = (
-    "n01661091",  # reptile
-    "n03051540",  # clothing
-    "n02370806",  # ungulate
-    "n07707451",  # vegetable
-    "n02686568",  # aircraft
-)
+SHARED = "shared"  # a role of superclasses whose classes a rule divides
 
 # The classes of a shared superclass, by wnid, take these roles in turn: even positions are known,
 # odd ones unknown if divisible by 3, else negative.
@@ -75,8 +41,7 @@ def p1(*, available: Iterable[str] | None = None) -> pd.DataFrame:
     Raises:
         ValueError: fewer than two known classes are available, or no negative or unknown one.
     """
-    members = _all("known", P1_KNOWN) + _all("negative", P1_NEGATIVE) + _all("unknown", P1_UNKNOWN)
-    return _classes("P1", members, available)
+    return listed("P1", below("p1"), available)
 
 
 def p2(*, available: Iterable[str] | None = None) -> pd.DataFrame:
@@ -85,44 +50,91 @@ def p2(*, available: Iterable[str] | None = None) -> pd.DataFrame:
     The first 30 by wnid are known, the last 31 negative; toy dogs and other four-legged animals
     are unknown.
     """
-    known, negative = _all("known", P2_SHARED), _all("negative", P2_SHARED)
-    half = len(known) // 2
-    return _classes("P2", known[:half] + negative[half:] + _all("unknown", P2_UNKNOWN), available)
+    return listed("P2", halved(below("p2")), available)
 
 
 def p3(*, available: Iterable[str] | None = None) -> pd.DataFrame:
     """P3, mixed: 13 superclasses shared out over the three roles, 5 more unknown. See `p1`."""
-    shared = [
-        (P3_ROLES[position % len(P3_ROLES)], superclass, wnid)
-        for superclass in P3_SHARED
-        for position, wnid in enumerate(hierarchy.leaves(superclass))
-    ]
-    return _classes("P3", shared + _all("unknown", P3_UNKNOWN), available)
+    return listed("P3", rotated(below("p3")), available)
 
 
-def _all(role: str, superclasses: Iterable[str]) -> list[Member]:
-    return [(role, above, wnid) for above in superclasses for wnid in hierarchy.leaves(above)]
+def below(
+    protocol: str, split: int = 0, leaves: Callable[[str], Iterable[str]] = hierarchy.leaves
+) -> list[Member]:
+    """The classes below a protocol's superclasses, each with its role, which may be `SHARED`.
+
+    Args:
+        protocol, split: as in osnb/data/superclasses.csv, which has the superclasses of the
+            paper in the printed order of its Tables 3, 4 and 5.
+        leaves: the classes at or below a superclass.
+    """
+    table = pd.read_csv(hierarchy.DATA / "superclasses.csv")
+    rows = table[(table["protocol"] == protocol) & (table["split"] == split)]
+    pairs = zip(rows["role"], rows["wnid"], strict=True)
+    return [(role, above, wnid) for role, above in pairs for wnid in leaves(above)]
 
 
-def _classes(protocol: str, members: list[Member], available: Iterable[str] | None) -> pd.DataFrame:
-    chosen = {wnid for _, _, wnid in members} if available is None else set(available)
-    kept = sorted((m for m in members if m[2] in chosen), key=lambda member: ROLES.index(member[0]))
-    by_role = [sorted(wnid for role, _, wnid in kept if role == wanted) for wanted in ROLES]
-    sizes = [len(wnids) for wnids in by_role]
-    if sizes[0] < 2 or not all(sizes):
+def halved(members: list[Member], roles: tuple[str, str] = ("known", "negative")) -> list[Member]:
+    """P2's rule: the first half of the shared classes takes one role, the last half the other.
+
+    The last half has one more if their number is odd.
+    """
+    half = sum(role == SHARED for role, _, _ in members) // 2
+    places = count()
+    return [(roles[next(places) >= half] if m[0] == SHARED else m[0], *m[1:]) for m in members]
+
+
+def rotated(members: list[Member], start: int = 0) -> list[Member]:
+    """P3's rule: the classes of each shared superclass take `P3_ROLES` in turn, from `start` on."""
+    places = defaultdict(lambda: cycle(P3_ROLES[start:] + P3_ROLES[:start]))
+    return [(next(places[m[1]]) if m[0] == SHARED else m[0], *m[1:]) for m in members]
+
+
+def listed(protocol: str, members: list[Member], available: Iterable[str] | None) -> pd.DataFrame:
+    """The rows that `p1` tells of; members come in printed order, those that are `OUT` leave."""
+    kept = [member for member in members if member[0] != OUT]
+    rows = pd.DataFrame(kept, columns=["role", "superclass_wnid", "wnid"])
+    names = {"name": "wnid", "superclass_name": "superclass_wnid"}
+    rows = rows.assign(**{new: rows[wnid].map(hierarchy.name) for new, wnid in names.items()})
+    rows["order"] = rows["wnid"].rank()
+    return labelled(protocol, rows, available, needs=2)[[*CLASS_LIST, "label"]]
+
+
+def labelled(
+    protocol: str, rows: pd.DataFrame, available: Iterable[str] | None, *, needs: int = 1
+) -> pd.DataFrame:
+    """A protocol's table from its classes: restricted, sorted by role, labelled and described.
+
+    Args:
+        protocol: what `describe` calls it.
+        rows: wnid, role and other columns; `order` numbers the known classes.
+        available: ids of the classes to keep; None: all.
+        needs: how many of the roles negative and unknown must have a class.
+
+    Returns:
+        The rows and `label`. After a restriction, the known classes that are left are numbered
+        anew.
+
+    Raises:
+        ValueError: fewer than two known classes are left, or too few roles.
+    """
+    chosen = set(rows["wnid"] if available is None else available)
+    kept = rows[rows["wnid"].isin(chosen)]
+    kept = kept.sort_values("role", kind="stable", ignore_index=True)  # its names sort as ROLES
+    sizes = kept["role"].value_counts().reindex(ROLES, fill_value=0)
+    if sizes["known"] < 2 or (sizes.iloc[1:] > 0).sum() < needs:
+        wanted = ("", ", 1 negative or unknown", ", 1 negative and 1 unknown")[needs]
         raise ValueError(
-            f"{protocol} needs at least 2 known classes, 1 negative and 1 unknown; the "
-            f"{len(chosen)} available classes give {sizes[0]} known, {sizes[1]} negative and "
-            f"{sizes[2]} unknown"
+            f"{protocol} needs at least 2 known classes{wanted}; the {len(chosen)} available "
+            "classes give {known} known, {negative} negative and {unknown} unknown".format(**sizes)
         )
-    name, number = hierarchy.name, {wnid: i for i, wnid in enumerate(by_role[0])}
-    rows = [(wnid, name(wnid), role, above, name(above)) for role, above, wnid in kept]
-    classes = pd.DataFrame(rows, columns=CLASS_LIST)
-    label = {"negative": NEGATIVE, "unknown": UNKNOWN}
-    classes["label"] = [label[role] if role in label else number[w] for role, _, w in kept]
-    restricted = "" if len(kept) == len(members) else f"{len(kept)} of the {len(members)} classes"
-    classes.attrs = {"protocol": protocol, "restricted": restricted}
-    return classes
+    known = kept["role"] == "known"
+    number = kept["order"].where(known).rank(method="first") - 1
+    label = number.fillna(kept["role"].map({"negative": NEGATIVE, "unknown": UNKNOWN}))
+    restricted = "" if len(kept) == len(rows) else f"{len(kept)} of the {len(rows)} classes"
+    table = kept.assign(label=label.astype(np.int64))
+    table.attrs = {"protocol": protocol, "restricted": restricted}
+    return table
 
 
 def ilsvrc_files(classes: pd.DataFrame) -> pd.DataFrame:
@@ -173,9 +185,8 @@ def moved(
         for wnid in hierarchy.leaves(above):
             if wnid not in members or _depth(members[wnid][1]) <= _depth(above):
                 members[wnid] = (roles[above], above, wnid)
-    kept = [member for member in members.values() if member[0] != OUT]
     name = classes.attrs["protocol"].removesuffix(", moved") + ", moved"
-    return _classes(name, kept, available)
+    return listed(name, list(members.values()), available)
 
 
 def _depth(wnid: str) -> int:

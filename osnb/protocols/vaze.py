@@ -5,16 +5,15 @@ with its easy and hard unknown classes. How such lists are made is in `making`. 
 on data that ships with the package, each in the place of a published one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
 from osnb.base.catalogue import Catalogue
-from osnb.base.labels import NEGATIVE, UNKNOWN
 from osnb.base.tables import published
 from osnb.protocols import hierarchy, making
-from osnb.protocols.palechor import CLASS_LIST
+from osnb.protocols.palechor import CLASS_LIST, labelled
 
 PAPER = "vaze2022"
 COLUMNS = [*CLASS_LIST, "label", "source", "group", "bin"]
@@ -54,27 +53,16 @@ def standard(dataset: str, *, split: int, available: Iterable[str] | None = None
             f"need one of {', '.join(table['dataset'].unique())} and a split 0 to 4; "
             f"got {dataset!r} and {split!r}"
         )
-    rows = pd.DataFrame({"wnid": _ids(lists), "name": _names(lists), "role": lists["role"]})
-    rows = rows.assign(source=lists["source"], group="", bin="", order=lists["order"])
+    classes = [*zip(lists["class"].astype(str), lists["source"], strict=True)]
+    rows = pd.DataFrame({"role": lists["role"], "source": lists["source"], "order": lists["order"]})
+    # torchvision writes 7 of MNIST as "7 - seven"
+    rows["wnid"] = [f"{c} - {DIGITS[int(c)]}" if of == "MNIST" else c for c, of in classes]
+    rows["name"] = [hierarchy.name(c) if of == "TinyImageNet" else c for c, of in classes]
+    rows = rows.assign(group="", bin="")
     same = [s for s in _twins(dataset) if split in s]
     others = [f"split {s}" for twins in same for s in twins if s != split]
     note = f" (same known classes as {', '.join(others)})" if others else ""
     return rows_of(f"{dataset}, split {split}{note}", rows, available)
-
-
-def _ids(lists: pd.DataFrame) -> pd.Series:
-    """The classes' ids as the readers give them: torchvision writes 7 of MNIST as "7 - seven"."""
-    names = lists["class"].astype(str)
-    mnist = lists["source"] == "MNIST"
-    words = names[mnist].map(lambda digit: f"{digit} - {DIGITS[int(digit)]}")
-    return pd.concat([names[~mnist], words]).reindex(lists.index)
-
-
-def _names(lists: pd.DataFrame) -> pd.Series:
-    names = lists["class"].astype(str)
-    tiny = lists["source"] == "TinyImageNet"
-    words = names[tiny].map(hierarchy.name)
-    return pd.concat([names[~tiny], words]).reindex(lists.index)
 
 
 def rows_of(protocol: str, rows: pd.DataFrame, available: Iterable[str] | None) -> pd.DataFrame:
@@ -92,23 +80,19 @@ def rows_of(protocol: str, rows: pd.DataFrame, available: Iterable[str] | None) 
     Raises:
         ValueError: fewer than two known classes are left, or no unknown one.
     """
-    kept = rows if available is None else rows[rows["wnid"].isin(set(available))]
-    kept = kept.assign(order=kept["order"].fillna(0)).sort_values(
-        ["role", "order"], kind="stable"
-    )  # known comes before unknown
-    known = kept["role"] == "known"
-    if known.sum() < 2 or known.all():
-        raise ValueError(
-            f"{protocol} needs at least 2 known classes and 1 unknown; the available classes "
-            f"give {known.sum()} known and {(~known).sum()} unknown"
-        )
-    others = kept["role"].map({"negative": NEGATIVE, "unknown": UNKNOWN})
-    label = (known.cumsum() - 1).where(known, others).astype(np.int64)
-    above = {"superclass_wnid": kept["source"], "superclass_name": kept["source"]}
-    table = kept.assign(label=label, **above)[COLUMNS].reset_index(drop=True)
-    restricted = "" if len(kept) == len(rows) else f"{len(kept)} of the {len(rows)} classes"
-    table.attrs = {"protocol": protocol, "restricted": restricted}
-    return table
+    above = {"superclass_wnid": rows["source"], "superclass_name": rows["source"]}
+    rows = rows.assign(**above, order=rows["order"].fillna(0))
+    return labelled(protocol, rows.sort_values("order", kind="stable"), available)[COLUMNS]
+
+
+def binned(wnids: Sequence[str], bins: Sequence[str], source: str) -> pd.DataFrame:
+    """Rows for `rows_of`: classes of the bin "known", numbered as they come, and unknown ones."""
+    rows = pd.DataFrame({"wnid": wnids, "name": [hierarchy.name(w) for w in wnids], "bin": bins})
+    rows["role"] = np.where(rows["bin"] == "known", "known", "unknown")
+    rows["bin"] = rows["bin"].replace("known", "")
+    return rows.assign(
+        source=source, group=rows["bin"].replace("medium", "hard"), order=range(len(rows))
+    )
 
 
 def closed(*, available: Iterable[str] | None = None) -> pd.DataFrame:
@@ -124,15 +108,9 @@ def closed(*, available: Iterable[str] | None = None) -> pd.DataFrame:
         ValueError: there are fewer than two classes.
     """
     names = sorted(set(available or ()))
-    if len(names) < 2:
-        raise ValueError(
-            f"closed needs the ids of at least 2 classes in available; got {len(names)}"
-        )
-    rows = pd.DataFrame({"wnid": names, "name": names, "role": "known", "label": range(len(names))})
+    rows = pd.DataFrame({"wnid": names, "name": names, "role": "known", "order": range(len(names))})
     blank = dict.fromkeys(("superclass_wnid", "superclass_name", "source", "group", "bin"), "")
-    table = rows.assign(**blank)[COLUMNS]
-    table.attrs = {"protocol": "closed", "restricted": ""}
-    return table
+    return labelled("closed", rows.assign(**blank), names, needs=0)[COLUMNS]
 
 
 def duplicates() -> pd.DataFrame:
@@ -234,17 +212,13 @@ def digit_classes(*, glyphs: bool = False, available: Iterable[str] | None = Non
         One row a class in the form of a protocol: wnid, name, role, superclass_wnid,
         superclass_name, label.
     """
-    role = ["known"] * 5 + ["negative"] * 2 + ["unknown"] * 3
-    names = [(f"digit-{digit}", str(digit), role[digit], "digit") for digit in range(10)]
+    roles = ["known"] * 5 + ["negative"] * 2 + ["unknown"] * 3
+    names = [(f"digit-{digit}", str(digit), role, "digit") for digit, role in enumerate(roles)]
     if glyphs:
         names += [(f"glyph-{letter}", letter, "unknown", "glyph") for letter in LETTERS]
-    classes = pd.DataFrame(names, columns=["wnid", "name", "role", "superclass_wnid"])
-    classes["superclass_name"] = classes["superclass_wnid"]
-    classes["label"] = [*range(5), NEGATIVE, NEGATIVE, *[UNKNOWN] * (len(classes) - 7)]
-    classes.attrs = {"protocol": "digits", "restricted": ""}
-    if available is None:
-        return classes
-    return classes[classes["wnid"].isin(set(available))].reset_index(drop=True)
+    rows = pd.DataFrame(names, columns=["wnid", "name", "role", "superclass_wnid"])
+    rows = rows.assign(superclass_name=rows["superclass_wnid"], order=rows.index)
+    return labelled("digits", rows, available)[[*CLASS_LIST, "label"]]
 
 
 def mini_digits(
@@ -305,11 +279,11 @@ def mini_ssb_imagenet(
     known = hierarchy.ILSVRC[::100][: IMAGENET[0]]
     among, size = hierarchy.nouns(), IMAGENET[1]
     places = {"known": known, "among": among, "size": size}
-    binned = making.by_distance(hierarchy.ILSVRC, **places, hard="smallest")
-    rest = sorted({*hierarchy.ILSVRC} - {*known, *binned["wnid"]})
+    chosen = making.by_distance(hierarchy.ILSVRC, **places, hard="smallest")
+    rest = sorted({*hierarchy.ILSVRC} - {*known, *chosen["wnid"]})
     random = [rest[i] for i in np.random.default_rng(0).permutation(len(rest))[:random_unknown]]
-    bins = ["known"] * len(known) + [*binned["bin"]] + ["random"] * len(random)
-    rows = _drawn([*known, *binned["wnid"], *random], bins)
+    bins = ["known"] * len(known) + [*chosen["bin"]] + ["random"] * len(random)
+    rows = binned([*known, *chosen["wnid"], *random], bins, "synsets")
     return rows_of("mini SSB ImageNet", rows, available)
 
 
@@ -329,7 +303,9 @@ def mini_ssb_fine(
         raise ValueError(f"need attributes of {FINE[0] + sum(FINE[1])}; got {len(attributes)}")
     near = making.similarity(attributes)
     best = making.search(near, known=FINE[0], sizes=FINE[1], draws=200, seed=0, by="mean")
-    return rows_of("mini SSB fine", _drawn([*attributes.index], [*best["bin"]]), available)
+    return rows_of(
+        "mini SSB fine", binned([*attributes.index], [*best["bin"]], "synsets"), available
+    )
 
 
 def mini_closed(*, available: Iterable[str] | None = None) -> pd.DataFrame:
@@ -366,14 +342,5 @@ def _of_tinyimagenet(seed: int | list[int], sizes: tuple[int, int], others: str)
     """So many of its classes known, and so many others in a bin of that name."""
     order = np.random.default_rng(seed).permutation(len(hierarchy.TINY_IMAGENET))
     wnids = [hierarchy.TINY_IMAGENET[i] for i in order[: sum(sizes)]]
-    return _drawn(wnids, ["known"] * sizes[0] + [others] * sizes[1])
-
-
-def _drawn(wnids: list[str], bins: list[str]) -> pd.DataFrame:
-    """Rows of drawn classes, known ones numbered as they come."""
-    rows = pd.DataFrame({"wnid": wnids, "name": [hierarchy.name(w) for w in wnids], "bin": bins})
-    rows["role"] = np.where(rows["bin"] == "known", "known", "unknown")
-    rows["bin"] = rows["bin"].replace("known", "")
-    return rows.assign(
-        source="synsets", group=rows["bin"].replace("medium", "hard"), order=range(len(rows))
-    )
+    bins = ["known"] * sizes[0] + [others] * sizes[1]
+    return binned(wnids, bins, "synsets")
