@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from osnb.base import workbook
 from osnb.book import archive, publish, record
+from osnb.book.archive.checking import wrong
 from osnb.book.archive.crate import PAPERS
-from osnb.book.archive.members import wrong
 from osnb.book.cli import app
 from osnb.book.run import done, execute, plan
 from osnb.evidence import tables

@@ -13,14 +13,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from osnb.base import stamps, workbook
-from osnb.book import record
-from osnb.book.archive.checking import check, made_so, opened, read
+from osnb.book import record, zips
+from osnb.book.archive.checking import LOCK, MANIFEST, METADATA, check, made_so, parts
 from osnb.book.archive.crate import described
-from osnb.book.archive.members import LOCK, MANIFEST, METADATA, parts
 from osnb.book.publish import publish, results
 from osnb.book.verify import params_file
-
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
 
 
 def pack(names: Iterable[str], file: Path, *, force: bool = False) -> list[str]:
@@ -47,14 +44,10 @@ def pack(names: Iterable[str], file: Path, *, force: bool = False) -> list[str]:
     metadata = described(runs, known)
     sums = {METADATA: hashlib.sha256(metadata).hexdigest()} | {k: v[1] for k, v in known.items()}
     manifest = "".join(f"{sums[name]}  {name}\n" for name in sums).encode()
-    contents = {METADATA: metadata, MANIFEST: manifest}
-    with workbook.writing(file) as aside, zipfile.ZipFile(aside, "w") as archive:
-        for name in [*contents, *members]:
-            info = zipfile.ZipInfo(name, EPOCH)
-            info.create_system, info.external_attr = 3, 0o100644 << 16  # a file, on any system
-            content = contents[name] if name in contents else members[name].read_bytes()
-            archive.writestr(info, content, zipfile.ZIP_DEFLATED)
-        check(archive)  # what goes out comes in
+    with workbook.writing(file) as aside:
+        zips.pack(aside, {METADATA: metadata, MANIFEST: manifest} | members)
+        with zips.opened(aside) as archive:
+            check(archive)  # what goes out comes in
     return [f"{file}: {len(runs)} runs, {len(members) + 2} files", *_notes(runs)]
 
 
@@ -133,7 +126,7 @@ def unpack(file: Path, *, force: bool = False) -> dict[str, str]:
     Raises:
         ValueError: the archive is refused; the message says why.
     """
-    with opened(file) as archive:
+    with zips.opened(file) as archive:
         runs = check(archive)
         here = {key: _standing(key, run) for key, run in runs.items()}
         running = [key for key, word in here.items() if word == "running"]
@@ -182,7 +175,7 @@ def _place(archive: zipfile.ZipFile, key: str, run: dict[str, Any]) -> None:
         for info in archive.infolist():
             found = parts(info.filename)
             if found and "/".join(found[:2]) == key and found[2] != "run.json":
-                (made / found[2]).write_bytes(read(archive, info))
+                (made / found[2]).write_bytes(archive.open(info).read(info.file_size))
         record.write(made, run)
         if target.exists():
             target.rename(old)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from osnb.book.archive.members import LOCK, MANIFEST
+from osnb.book.archive.checking import LOCK, MANIFEST
 
 LICENCE = "https://spdx.org/licenses/BSD-3-Clause"
 DATA = (

@@ -8,7 +8,6 @@ import os
 import shutil
 import sys
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,10 +15,10 @@ from string import Template
 from typing import Any
 
 from osnb.base import workbook
+from osnb.book import zips
 from osnb.teach.course.leaks import leaks, without_hidden_tests
 
 NAME = "osnb-course"  # the folder in a zip
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
 SHARED = (  # what both copies have, beside the package and their notebooks
     *("pyproject.toml", "requirements.lock", "environment.yml", "Makefile", "LICENSE", "binder/*"),
     *("notebooks/README.md", "params/**/*.yaml", "figures/*/mini*/*", "tests/golden/*"),
@@ -76,21 +75,12 @@ def aside(out: Path) -> Iterator[Path]:
         folder = Path(place) / NAME
         folder.mkdir()
         yield folder
-        if folder.exists():
-            (_zipped(folder) if out.suffix == ".zip" else folder).replace(out)
-
-
-def _zipped(folder: Path) -> Path:
-    """The folder packed, beside it; the bytes follow from names and contents alone."""
-    with zipfile.ZipFile(folder.parent / "zip", "w") as archive:
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            info = zipfile.ZipInfo(path.relative_to(folder.parent).as_posix(), EPOCH)
-            info.create_system, info.external_attr = 3, 0o100644 << 16  # a regular file anywhere
-            stored = path.suffix in {".whl", ".parquet", ".png"}  # these are compressed
-            info.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
-            with path.open("rb") as source, archive.open(info, "w", force_zip64=True) as target:
-                shutil.copyfileobj(source, target, 1 << 20)
-    return folder.parent / "zip"
+        if folder.exists() and out.suffix == ".zip":
+            files = sorted(path for path in folder.rglob("*") if path.is_file())
+            with workbook.writing(out) as packed:
+                zips.pack(packed, {path.relative_to(place).as_posix(): path for path in files})
+        elif folder.exists():
+            folder.replace(out)
 
 
 def refused(folder: Path) -> list[str]:
