@@ -331,6 +331,7 @@ def test_lines_that_anyone_writes_are_no_leak(work, tmp_path, solution):
             "shows a line of the solution",
         ),
         (cell("code", SOLUTION.replace("return", "f =")), "shows a line of the solution"),
+        (cell("markdown", "\n".join(SOLUTION.splitlines()[:2])), "shows a line of the solution"),
         (cell("code", "def f(): return 1", grade_id="f", solution=True), "without BEGIN and END"),
         (cell("code", 'answers = "abcda"'), "outside of a region"),
         (cell("markdown", f"Last year's key was {KEY}."), "shows the key of the quiz"),

@@ -5,8 +5,10 @@ nbgrader clears what regions and tags mark. This looks into every file for what 
 1. Words that a students' copy never holds: region marks, a `teacher` cell, answers filled in, an
    option of a quiz set in bold.
 2. The key of a quiz, also spaced, numbered or in capitals; a hidden seed, where words call it one.
-3. Secret lines: a line of a region or a teacher's cell that stands nowhere else in the sources. One
-   that also stands outside, such as `return x`, is ordinary code, unless a place shows all of them.
+3. Secret lines. A line of a region or a teacher's cell that stands nowhere else in the sources is
+   secret by itself. One that also stands outside (`return x`, or the whole solution for a second
+   time) is not; but where one place shows half of a region, in words and signs, it stands there
+   twice. A solution as short as `return logits.max(axis=1)` cannot be told from ordinary code.
 
 Layout, quotes, backslashes and HTML tags are no cover; a hash or another encoding is.
 """
@@ -37,7 +39,10 @@ NEVER = {  # what no text of a students' copy holds
 }
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 BINARY = {".png", ".parquet", ".whl", ".woff", ".woff2", ".xz", ".zip", ".gz", ".ico", ".inv"}
+PLAIN = re.compile(r"(import|from|def)\b|#")  # a line that tells nothing
+TOKEN = re.compile(r"\w+|[^\w\s]")
 LINE, SHORT = 12, 8  # letters and signs of a line worth a search, and of a hidden test's line
+TELLING, SECOND = 6, 12  # words and signs of a telling line, and of what a second copy shows
 
 
 class Sources(NamedTuple):
@@ -203,8 +208,11 @@ def _shown(secret: list[str], whole: str, lines: set[str], sources: Sources) -> 
             return line
         if len(small) >= LINE and small in whole and small not in sources.text:
             return line
-    copied = [squeezed(x.removeprefix("return ")) for x in secret if len(squeezed(x)) >= LINE]
-    return secret[0] if len(copied) > 1 and all(small in whole for small in copied) else ""
+    words = {line: len(TOKEN.findall(line)) for line in secret if not PLAIN.match(line)}
+    telling = {squeezed(x.removeprefix("return ")): n for x, n in words.items() if n >= TELLING}
+    twice = [small for small in telling if small in whole]
+    enough = max(SECOND, sum(telling.values()) / 2)
+    return twice[0] if sum(telling[small] for small in twice) >= enough else ""
 
 
 def without_hidden_tests(book: Any) -> Any:
