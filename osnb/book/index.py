@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
@@ -22,21 +21,11 @@ CITED = {digit: f"{name[:-4].capitalize()} et al. {name[-4:]}" for name, digit i
 WORDS, LINE = 130, 4  # words of text read in a minute, seconds for a line of code
 
 
-class Session(NamedTuple):
-    """One sitting: what it is about, its length in minutes, and the notebooks in their order."""
-
-    topic: str
-    minutes: int
-    notebooks: tuple[str, ...]
-
-
-def paths() -> dict[str, list[Session]]:
-    """The sessions of each way through the course, by its name, as in sessions.csv."""
-    ways: dict[str, list[Session]] = {}
-    for row in pd.read_csv(Path(__file__).with_name("sessions.csv")).itertuples():
-        session = Session(row.topic, row.minutes, tuple(row.notebooks.split()))
-        ways.setdefault(row.path, []).append(session)
-    return ways
+def paths() -> dict[str, list]:
+    """The sessions of each way through the course, by its name: topic, minutes, notebooks."""
+    rows = pd.read_csv(Path(__file__).with_name("sessions.csv"))
+    rows["notebooks"] = rows["notebooks"].str.split()
+    return {name: [*way.itertuples()] for name, way in rows.groupby("path", sort=False)}
 
 
 # What a notebook says of itself
@@ -145,7 +134,7 @@ def notebooks(root: Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def path(root: Path, sessions: Sequence[Session]) -> pd.DataFrame:
+def path(root: Path, sessions: Sequence) -> pd.DataFrame:
     """A row of text per session and one of sums; what time is left is for exercises and talk."""
     costs, rows = measured(root)["seconds"], []
     for session in sessions:

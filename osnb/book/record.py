@@ -20,7 +20,7 @@ PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "p
 KEPT = 20  # attempts that run.json remembers
 PACKAGES += ("papermill", "distributed")
 CODE = ("osnb", "notebooks", "params")
-STATES = ("queued", "running", "done", "failed", "interrupted")
+STATES = ("running", "failed", "interrupted", "queued", "done")  # first what is not done
 NEEDED = {"notebook": str, "run": str, "state": str, "parameters": dict}  # of every run.json
 BRIEF = ("state", "started", "finished", "seconds", "host", "pid", "commit")  # of old attempts
 

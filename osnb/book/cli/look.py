@@ -10,7 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-ORDER = ("running", "failed", "interrupted", "queued", "done")
+from osnb.base import workbook
+from osnb.book import record
+
 COLUMNS = ("notebook", "run", "state", "progress", "left", "last", "seconds", "finished")
 STRANGE = (AttributeError, KeyError, TypeError, ValueError)  # values of other types do that
 MANY = 60  # rows beyond which those that are done are only counted
@@ -22,8 +24,6 @@ Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 
 def written(file: Path, content: Any) -> None:
     """Write json to a file, or print it if that is called -."""
-    from osnb.base import workbook
-
     if str(file) == "-":
         print(json.dumps(content, indent=1, sort_keys=True))
     else:
@@ -40,9 +40,6 @@ def status(
     """A table of the runs and how they go; in a terminal it follows them until they end."""
     from rich.console import Console
     from rich.live import Live
-
-    from osnb.base import workbook
-    from osnb.book import record
 
     runs = record.everything()
     if file:
@@ -70,7 +67,7 @@ def _counted(runs: list[dict]) -> dict[str, Any]:
     """What `osnb status --json` says: counts by state, and the state of every run."""
     counts = Counter(run["state"] for run in runs)
     return {
-        "counts": {state: counts[state] for state in ORDER},
+        "counts": {state: counts[state] for state in record.STATES},
         "gpus": _gpus(),
         "runs": [
             {key: run.get(key) for key in ("notebook", "run", "state", "seconds", "finished")}
@@ -84,13 +81,13 @@ def _table(runs: list[dict], everything: bool):
     """The table: counts on top, what is not done first."""
     from rich.table import Table
 
-    from osnb.book import record
-
     counts = Counter(run["state"] for run in runs)
-    title = ", ".join(f"{counts[state]} {state}" for state in ORDER if counts[state])
+    title = ", ".join(f"{counts[state]} {state}" for state in record.STATES if counts[state])
     few = everything or len(runs) <= MANY
     shown = [run for run in runs if few or run["state"] != "done"]
-    shown = sorted(shown, key=lambda run: ORDER.index(run["state"]))[: None if few else MANY]
+    shown = sorted(shown, key=lambda run: record.STATES.index(run["state"]))[
+        : None if few else MANY
+    ]
     rest = f"{len(runs) - len(shown)} more: osnb status --all" if len(shown) < len(runs) else None
     table = Table(*COLUMNS, box=None, title="\n".join([title, *_gpus()]), caption=rest)
     for run in shown:
@@ -120,8 +117,6 @@ def _progress(run: Mapping) -> dict[str, Any]:
 
     Of a training run the epochs count, of others the cells.
     """
-    from osnb.base import workbook
-
     if run["state"] != "running":
         return {}
     file = workbook.out() / "runs" / run["notebook"] / run["run"] / "history.parquet"
@@ -145,8 +140,6 @@ def _progress(run: Mapping) -> dict[str, Any]:
 
 def _gpus() -> list[str]:
     """What each GPU of this machine is doing, in a line."""
-    from osnb.book import record
-
     asked = "--query-gpu=index,name,utilization.gpu,memory.used,memory.total"
     lines = (record.said("nvidia-smi", asked, "--format=csv,noheader") or "").splitlines()
     return [f"GPU {line}" for line in lines]
@@ -157,8 +150,6 @@ def show(
     file: Json = None,
 ):
     """How a run went: parameters, history, figures, and why it failed."""
-    from osnb.book import record
-
     chosen = record.named(name)
     if file:
         return written(file, chosen)
@@ -173,8 +164,6 @@ def show(
 
 def _shown(key: str, run: dict) -> list[str]:
     """What `osnb show` prints: a head, why it failed, parameters, history, files."""
-    from osnb.base import workbook
-
     folder = workbook.out() / "runs" / key
     spent = f" in {run['seconds']:.0f} s" if "seconds" in run else ""
     lines = [f"{key}: {run['state']}{spent}, attempt {len(run.get('attempts', [])) + 1}"]

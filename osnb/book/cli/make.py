@@ -11,6 +11,8 @@ from typing import Annotated, TextIO
 
 import typer
 
+from osnb.base import workbook
+from osnb.book import record
 from osnb.book.cli.look import written
 from osnb.book.runs import CROSS, PAPERS
 
@@ -26,7 +28,6 @@ REPORT = "File for how every run ended; - prints it, and all else to stderr."
 
 def announced(plans: list, force: bool) -> None:
     """Print what would be done, with the seconds that it took before, or that alike runs did."""
-    from osnb.book import record
     from osnb.book.run import done, lacking
 
     guess, times, lost = _guesses(), [], Counter()
@@ -55,9 +56,6 @@ def _guesses() -> Callable:
     """
     from statistics import median
 
-    from osnb.base import workbook
-    from osnb.book import record
-
     def keys(notebook: str, parameters: Mapping) -> tuple:
         kept = {k: v for k, v in parameters.items() if k not in workbook.REPEATS}
         return (notebook, repr(sorted(kept.items()))), (notebook, parameters.get("size"))
@@ -85,8 +83,6 @@ class Lines:
 
     def told(self, plan, what: str) -> None:
         """A run begins, or another process is making it."""
-        from osnb.book import record
-
         if str(plan) in self.waited:
             return
         if what == "begins":
@@ -180,8 +176,7 @@ def start(
 
 def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:
     """Execute the plans, one line each; the exit code."""
-    from osnb.base import workbook
-    from osnb.book import batch, record
+    from osnb.book import batch
 
     _heed_signals()
     since, begun, ends = time.monotonic(), record.now(), {}
@@ -268,8 +263,6 @@ def _files(texts: list[str]) -> list[Path]:
     """
     import glob
 
-    from osnb.base import workbook
-
     chosen = []
     for text in texts:
         if not text.strip():
@@ -310,7 +303,6 @@ def reproduce(
     **options,
 ):
     """Run every params file of a size: first those that train, then those that read the results."""
-    from osnb.base import workbook
     from osnb.book.run import SIZES, plan
 
     for value, valid in ((paper, ["", *PAPERS]), (size, SIZES)):

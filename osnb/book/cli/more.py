@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from osnb.base import workbook
+from osnb.book import record
 from osnb.book.cli.look import Force, Json, written
 from osnb.book.runs import PAPERS
 
@@ -104,8 +106,7 @@ def claims(
 
 def outputs():
     """For developers: keep default runs' outputs in notebooks/, their numbers in both READMEs."""
-    from osnb.base import workbook
-    from osnb.book import index, record
+    from osnb.book import index
     from osnb.book.runs import keep_outputs
     from osnb.evidence import gallery
 
@@ -124,7 +125,6 @@ def outputs():
 
 def _default_run(notebook: Path) -> tuple[Path, str]:
     """The executed copy with the notebook's own parameters, and why it cannot serve, if so."""
-    from osnb.base import workbook
     from osnb.book.run import done, plan
 
     defaults = workbook.declared(notebook)
@@ -168,7 +168,6 @@ def protocol(
 
 def _file_lists(name: str, rule: Callable, images: Path, out: Path, reader: str) -> None:
     from osnb import protocols
-    from osnb.base import workbook
     from osnb.datasets import READERS
 
     files = READERS[reader](images).rows
@@ -286,8 +285,6 @@ def score(
 def _write(content: dict[str, Any], json: Path | None, out: Path | None) -> None:
     """The rows as a csv file, if one is wanted, and as json or else as a table."""
     import pandas as pd
-
-    from osnb.base import workbook
 
     table = pd.DataFrame(content["rows"])
     if out:
