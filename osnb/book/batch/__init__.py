@@ -12,7 +12,6 @@ from typing import Any
 from osnb.book import record
 from osnb.book.run import Plan, Refused, done, not_run, once
 
-__all__ = ["carry_out", "engine", "ordered"]
 WAIT = 0.5  # seconds before asking again for a run that another process is making
 End = Mapping[str, Any]
 Spread = Callable[..., Iterator[tuple[Plan, End]]]

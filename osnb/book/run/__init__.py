@@ -6,19 +6,3 @@
 from osnb.book.run.execution import done, execute, inputs, lacking, needs, not_run, once
 from osnb.book.run.kernels import interrupt
 from osnb.book.run.plans import SIZES, Plan, Refused, Typed, plan
-
-__all__ = [
-    "SIZES",
-    "Plan",
-    "Refused",
-    "Typed",
-    "done",
-    "execute",
-    "inputs",
-    "interrupt",
-    "lacking",
-    "needs",
-    "not_run",
-    "once",
-    "plan",
-]

@@ -2,5 +2,3 @@
 
 from osnb.teach.course.copies import build, bundle, check
 from osnb.teach.course.leaks import leaks
-
-__all__ = ["build", "bundle", "check", "leaks"]
