@@ -235,9 +235,9 @@ def doctor(
         raise typer.Exit(1 if failed(lines) else 0)
     for line in lines:
         typer.secho(f"{line.state:5}", fg=COLOURS[line.state], nl=False)
-        typer.echo(f" {line.name:20} {line.found}")
+        typer.echo(f" {line.name:24} {line.found}")
         if line.advice:
-            typer.secho(f"{'':26} -> {line.advice}", bold=True)
+            typer.secho(f"{'':30} -> {line.advice}", bold=True)
     typer.echo(verdict(lines))
     raise typer.Exit(1 if failed(lines) else 0)
 
