@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from osnb.base import stamps, workbook
-from osnb.book import publish, record, runs
+from osnb.book import record, runs
 
 
 def scores(seed):
@@ -45,9 +45,9 @@ def finish(project, notebook, run="small", inputs=None, **parameters):
     content |= {"parameters": values | {"run": begun.name}, "inputs": inputs or {}}
     del content["versions"]
     content |= record.circumstances() | {"finished": record.now(), "seconds": 1.0}
-    content |= {"outputs": publish.results(begun.directory)}
+    content |= {"outputs": runs.results(begun.directory)}
     record.write(begun.directory, content)
-    publish.publish(begun.directory, project.folder / "figures" / notebook / begun.name)
+    runs.publish(begun.directory, project.folder / "figures" / notebook / begun.name)
     return begun.directory
 
 

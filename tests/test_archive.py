@@ -13,12 +13,11 @@ from rocrate.rocrate import ROCrate
 from typer.testing import CliRunner
 
 from osnb.base import workbook
-from osnb.book import archive, publish, record
-from osnb.book.archive.crate import PAPERS
-from osnb.book.archive.members import wrong
+from osnb.book import archive, record, runs
+from osnb.book.archive.checking import wrong
 from osnb.book.cli import app
 from osnb.book.run import done, execute, plan
-from osnb.evidence import tables
+from osnb.evidence import gallery, tables
 
 
 def empty(project):
@@ -75,7 +74,7 @@ def test_runs_are_chosen_by_name_or_pattern(packed, tmp_path, names, runs):
 
 
 def test_a_name_that_means_no_run_is_answered_with_the_valid_ones(packed, tmp_path):
-    with pytest.raises(ValueError, match=r"no run is called 'smal'; there are: 12_fixture_train/"):
+    with pytest.raises(ValueError, match=r"no run is called 'smal'; there are: 1._fixture_"):
         archive.pack(["small", "smal"], tmp_path / "x.zip")
     assert not (tmp_path / "x.zip").exists()
 
@@ -126,7 +125,7 @@ def test_a_run_with_outputs_beside_its_scores_goes_out_and_comes_in(project, tmp
     folder = finish(project, "12_fixture_train")
     outputs = scores(0)[["sample", "role", "label"]].assign(x=0.5, epoch=1)
     outputs.to_parquet(folder / "outputs.parquet")
-    record.write(folder, record.read(folder) | {"outputs": publish.results(folder)})
+    record.write(folder, record.read(folder) | {"outputs": runs.results(folder)})
     archive.pack(["*"], tmp_path / "x.zip")
     empty(project)
     assert {*archive.unpack(tmp_path / "x.zip").values()} == {"imported"}
@@ -168,7 +167,7 @@ def test_rocrate_reads_files_runs_and_what_they_were_made_from(packed, tmp_path)
         assert files[name]["sha256"] == workbook.file_hash(tmp_path / "one")
         assert int(files[name]["contentSize"]) == len(read(name))
     root = crate.root_dataset
-    assert [x["name"] for x in root["citation"]] == [PAPERS["1"][1]]
+    assert [x["name"] for x in root["citation"]] == [gallery.PAPERS["palechor2023"]]
     assert "BSD-3-Clause" in root["license"].id
     assert "images and data sets are not included" in root["license"]["description"].lower()
     context = json.loads(read("ro-crate-metadata.json"))["@context"]

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from osnb.book import record, run
-from osnb.book.batch import engines, jobs
+from osnb.book.batch import engines
 
 pytestmark = pytest.mark.slow
 RUNS = 4
@@ -423,9 +423,9 @@ def test_the_runs_of_a_host_that_is_cut_off_are_finished_elsewhere(four, dask, c
 def test_a_job_of_slurm_makes_one_run_at_a_time_over_tls(certificates):
     from osnb.base.workbook import PACKAGE
 
-    options = jobs.options(PACKAGE.parent / "params" / "slurm.yaml", certificates)
+    options = engines.options(PACKAGE.parent / "params" / "slurm.yaml", certificates)
     assert options["jobs"] > 0
-    with jobs.cluster(options, certificates) as cluster:
+    with engines.cluster(options, certificates) as cluster:
         script = cluster.job_script()
         assert cluster.scheduler_address.startswith("tls://")
     for part in (
@@ -446,7 +446,7 @@ def test_a_job_of_slurm_makes_one_run_at_a_time_over_tls(certificates):
         ("queue: gpu\n", "needs 'jobs: NUMBER'"),
         ("jobs: true\n", "needs 'jobs: NUMBER'"),
         ("jobs: 0\n", "needs 'jobs: NUMBER'"),
-        ("- jobs\n", "needs 'jobs: NUMBER'"),
+        ("- jobs\n", "needs lines of 'name: value'; it holds a list"),
         ("queue: [", "is no valid yaml"),
         ("jobs: 8\nqeue: gpu\n", "has no use for 'qeue'; valid: account, "),
         ("jobs: 8\nwalltime: 24h\n", "a walltime in quotes such as '24:00:00'; got '24h'"),
@@ -562,9 +562,9 @@ def test_engines_that_cannot_be_are_refused(four, words, reason):
 def test_slurm_s_library_leaves_the_interrupt_as_it_was():
     code = """
 import signal
-from osnb.book.batch import jobs
+from osnb.book.batch import engines
 signal.signal(signal.SIGINT, signal.default_int_handler)
-jobs.library()
+engines.library()
 print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 """
     options = {"capture_output": True, "text": True, "check": True}

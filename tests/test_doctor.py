@@ -19,7 +19,7 @@ from packaging.specifiers import SpecifierSet
 from typer.testing import CliRunner
 
 from osnb.base import workbook
-from osnb.teach import doctor, trial
+from osnb.teach import doctor
 
 OWN = {"PYTHONPATH": str(workbook.PACKAGE.parent), "OSNB_OUT": "", "OSNB_DATA": ""}
 MOUNTS = {
@@ -163,17 +163,17 @@ def test_a_kernel_that_does_not_start(tmp_path, monkeypatch, argv, reason):
 
 def test_a_machine_that_cannot_reach_itself_is_not_ready(monkeypatch):
     words = unshared("--net")
-    code = "from osnb.teach import trial; print(trial.ask('kernel', 6.0))"
+    code = "from osnb.teach import doctor; print(doctor.ask('kernel', 6.0))"
     done = ran(*words, sys.executable, "-c", code)
     answer = {"slow": done.stdout[10:-3]}
     assert re.fullmatch(r"no answer within [46] s", answer["slow"])
-    monkeypatch.setattr(trial, "ask", lambda name: answer)
+    monkeypatch.setattr(doctor, "ask", lambda name: answer)
     assert doctor.kernel().state == doctor.FAIL
     assert "127.0.0.1" in doctor.kernel().advice
 
 
 def test_what_never_answers_is_not_ready(monkeypatch):
-    monkeypatch.setattr(trial, "ask", lambda name: {"slow": "no answer"})
+    monkeypatch.setattr(doctor, "ask", lambda name: {"slow": "no answer"})
     torch, gpu = doctor.torch()
     assert (torch.state, gpu.state) == (doctor.FAIL, doctor.WARN)
     assert "run osnb doctor again" in torch.advice
@@ -190,14 +190,13 @@ def test_what_never_answers_is_not_ready(monkeypatch):
 def test_a_crash_or_a_hang_of_what_is_tried_is_an_answer(tmp_path, monkeypatch, code, word):
     (tmp_path / "sitecustomize.py").write_text(code)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    answer = trial.ask("torch", limit=1)
+    answer = doctor.ask("torch", limit=1)
     assert word in answer.get("error", answer.get("slow", ""))
 
 
-def test_an_error_of_what_is_tried_is_json(capsys, monkeypatch):
-    monkeypatch.setitem(trial.TRIALS, "torch", lambda patience: 1 / 0)
-    trial.main("torch", 1.0)
-    assert json.loads(capsys.readouterr().out) == {"error": "ZeroDivisionError: division by zero"}
+def test_an_error_of_what_is_tried_is_an_answer(monkeypatch):
+    monkeypatch.setitem(doctor.TRIALS, "torch", lambda patience: 1 / 0)
+    assert doctor.answer("torch", 1.0) == {"error": "ZeroDivisionError: division by zero"}
 
 
 @pytest.mark.parametrize(
@@ -210,7 +209,7 @@ def test_an_error_of_what_is_tried_is_json(capsys, monkeypatch):
 )
 def test_torch_is_held_against_torchvision_and_a_gpu_is_named(monkeypatch, change, torch, gpu):
     answer = {"torch": "2.8.0", "torchvision": "0.23", "device": "cpu", "error": ""} | change
-    monkeypatch.setattr(trial, "ask", lambda name: answer)
+    monkeypatch.setattr(doctor, "ask", lambda name: answer)
     lines = doctor.torch()
     assert doctor.failed(lines) == ("error" in change)
     assert lines[0].found.endswith(torch)

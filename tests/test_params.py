@@ -13,7 +13,7 @@ from scipy.io import savemat
 from osnb import datasets, experiment, models, protocols
 from osnb.base import workbook
 from osnb.book import run
-from osnb.book.run.choices import NEEDS
+from osnb.book.run import needs
 from osnb.datasets.vision import torchvision
 from osnb.evidence import tables
 from osnb.protocols import hierarchy
@@ -160,7 +160,7 @@ def test_a_reader_needs_data_if_the_check_before_a_kernel_says_so(name, tmp_path
     read = datasets.READERS.bind(
         name, root=tmp_path, cache="", train_per_class=45, test_per_class=20
     )
-    if name not in NEEDS:
+    if name not in needs():
         assert len(read().rows)
         return
     with pytest.raises(FileNotFoundError):

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from osnb.base import stamps, workbook
-from osnb.book import follows, publish, record, run, runs
+from osnb.book import follows, record, run, runs
 from osnb.book.run import kernels
 
 EXECUTE = """
@@ -595,11 +595,11 @@ def test_figures_hold_the_small_results_of_the_latest_run_and_nothing_else(tmp_p
         (made / name).write_text(name)
     for name in ("begun.json", "run.json", "checkpoint.pt", "executed.ipynb"):
         (made / name).write_text(name)
-    (made / "large.csv").write_bytes(b"0" * (publish.SMALL + 1))
+    (made / "large.csv").write_bytes(b"0" * (runs.SMALL + 1))
     target.mkdir()
     (target / "stale.svg").touch()
     (target / "large.csv").touch()
-    assert publish.publish(made, target) == ["large.csv"]
+    assert runs.publish(made, target) == ["large.csv"]
     assert sorted(os.listdir(target)) == sorted(small)
     assert all((target / name).read_text() == name for name in small)
 
@@ -608,9 +608,9 @@ def test_what_is_published_already_is_not_touched(tmp_path):
     made, target = tmp_path / "run", tmp_path / "figures"
     made.mkdir()
     (made / "a.svg").write_text("same")
-    publish.publish(made, target)
+    runs.publish(made, target)
     before = (target / "a.svg").stat().st_ino
-    publish.publish(made, target)
+    runs.publish(made, target)
     assert (target / "a.svg").stat().st_ino == before
 
 
@@ -618,7 +618,7 @@ def test_a_notebook_keeps_outputs_and_nothing_else_of_its_execution(works, proje
     plan = run.plan(works)
     run.execute(plan)
     before = json.loads(plan.source.read_text())
-    publish.keep_outputs(plan.source, plan.directory / "executed.ipynb")
+    runs.keep_outputs(plan.source, plan.directory / "executed.ipynb")
     after = json.loads(plan.source.read_text())
     code = [cell for cell in after["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == [1, 2, 3, 4]
@@ -628,7 +628,7 @@ def test_a_notebook_keeps_outputs_and_nothing_else_of_its_execution(works, proje
     assert after["metadata"]["kernelspec"]["name"] == "python3"
     assert workbook.declared(plan.source)["rate"] == 0.5
     once = plan.source.read_bytes()
-    publish.keep_outputs(plan.source, plan.directory / "executed.ipynb")
+    runs.keep_outputs(plan.source, plan.directory / "executed.ipynb")
     assert plan.source.read_bytes() == once
 
 
@@ -644,7 +644,7 @@ def test_neither_widget_ids_nor_other_numbers_nor_stray_metadata_are_kept(tmp_pa
     ):
         content = {"cells": [cell | {"metadata": metadata}], "metadata": {"widgets": {}}}
         (tmp_path / name).write_text(json.dumps(content))
-    publish.keep_outputs(tmp_path / "ours", tmp_path / "theirs")
+    runs.keep_outputs(tmp_path / "ours", tmp_path / "theirs")
     (kept,) = json.loads((tmp_path / "ours").read_text())["cells"]
     assert kept["metadata"] == kept_too
     assert kept["outputs"][0]["data"] == {"text/plain": "interactive(...)"}
@@ -657,7 +657,7 @@ def test_outputs_of_other_code_are_not_kept(works, project):
     text = plan.source.read_text()
     plan.source.write_text(text.replace("print(sys.executable)", "print(1)"))
     with pytest.raises(ValueError, match=r"other code .* in code cell 4"):
-        publish.keep_outputs(plan.source, plan.directory / "executed.ipynb")
+        runs.keep_outputs(plan.source, plan.directory / "executed.ipynb")
 
 
 # run.json

@@ -19,7 +19,8 @@ import torch
 
 from osnb.base import workbook
 from osnb.book import archive, run
-from osnb.book.archive.checking import FREE, RATIO, TEXT
+from osnb.book.archive.checking import TEXT
+from osnb.book.zips import LARGE, RATIO
 from osnb.train import checkpoint, worker
 
 PICKLES = {"pickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal"}
@@ -316,7 +317,7 @@ FORGED = {
     ),
     "duplicate": (lambda f: f.extra.append((RUN + "table.csv", b"x")), "in it twice"),
     "case-fold duplicate": (named(RUN + "TABLE.csv"), "in it twice, or in other capitals"),
-    "bomb": (lambda f: f.output("scores.parquet", bytes(FREE + 1)), f"more than {RATIO}-fold"),
+    "bomb": (lambda f: f.output("scores.parquet", bytes(LARGE + 1)), f"more than {RATIO}-fold"),
     "text as large as a bomb": (
         lambda f: f.output("x.svg", bytes(TEXT + 1)), r"67,108,865 bytes; 67,108,864 are allowed"),
     "lzma": (lambda f: f.info(RUN + "table.csv", compress_type=14), "in another way than defl"),
@@ -372,7 +373,8 @@ FORGED = {
     "an empty history": (history(loss=[]), "no table of scores"),
     "outputs that are none": (
         lambda f: f.output("outputs.parquet", f.members[RUN + "history.parquet"]), "no table"),
-    "manifest that clears the screen": (lambda f: f.sums.update({"\x1b[2J": "0" * 64}), NO_PLACE),
+    "manifest that clears the screen": (
+        lambda f: f.sums.update({"\x1b[2J": "0" * 64}), "is no checksum of a member"),
     "outputs without hash": (state(outputs={}), "other outputs or checksums"),
     "no parquet": (lambda f: f.output("scores.parquet", b"PAR1"), "no table of scores"),
     "no scores": (

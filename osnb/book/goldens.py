@@ -65,7 +65,7 @@ def agrees(golden: Mapping[str, Any] | None, found: Mapping[str, Any], name: str
         return False
     if golden["exact"] != found["exact"] or golden["near"].keys() != found["near"].keys():
         return False
-    far = ROUGH if _kind(name) in TRAINED else FINE
+    far = ROUGH if name.partition("/")[0] in TRAINED else FINE
     pairs = ((golden["near"][key], found["near"][key]) for key in golden["near"])
     return all(len(x) == len(y) and np.allclose(x, y, rtol=far, atol=far) for x, y in pairs)
 
@@ -73,7 +73,7 @@ def agrees(golden: Mapping[str, Any] | None, found: Mapping[str, Any], name: str
 def kept(name: str) -> dict[str, Any] | None:
     """The golden of that name in tests/golden; none if there is none."""
     kind, _, short = name.partition("/")
-    file = _folder() / f"{kind}.json"
+    file = follows.held().with_name(f"{kind}.json")
     return json.loads(file.read_text()).get(short) if file.is_file() else None
 
 
@@ -89,12 +89,12 @@ def renew() -> list[str]:
     """Write the goldens that the code does not agree with; gives their names."""
     found, changed = {}, []
     for name in names():
-        golden, new = kept(name), rehearsed(name)
+        (kind, _, short), golden, new = name.partition("/"), kept(name), rehearsed(name)
         if not agrees(golden, new, name):
             golden, changed = new, [*changed, name]
-        found.setdefault(_kind(name), {})[name.partition("/")[2]] = golden
+        found.setdefault(kind, {})[short] = golden
     for kind, goldens in found.items():
-        workbook.write_json(_folder() / f"{kind}.json", goldens)
+        workbook.write_json(follows.held().with_name(f"{kind}.json"), goldens)
     _note()
     return changed
 
@@ -102,14 +102,6 @@ def renew() -> list[str]:
 def _note() -> None:
     with workbook.writing(follows.held()) as aside:
         aside.write_text(follows.numerical() + "\n")
-
-
-def _folder() -> Path:
-    return workbook.root() / "tests" / "golden"
-
-
-def _kind(name: str) -> str:
-    return name.partition("/")[0]
 
 
 def _some(array: np.ndarray) -> list[float]:

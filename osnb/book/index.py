@@ -9,39 +9,23 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
 from osnb.base import workbook
+from osnb.book.runs import PAPERS
 from osnb.evidence import gallery
 
 MEASURED = "measured.csv"
-PAPERS = {
-    "0": "all three",
-    "1": "Palechor et al. 2023",
-    "2": "Vaze et al. 2022",
-    "3": "Kim et al. 2021",
-    "4": "all three",
-}
+CITED = {digit: f"{name[:-4].capitalize()} et al. {name[-4:]}" for name, digit in PAPERS.items()}
 WORDS, LINE = 130, 4  # words of text read in a minute, seconds for a line of code
 
 
-class Session(NamedTuple):
-    """One sitting: what it is about, its length in minutes, and the notebooks in their order."""
-
-    topic: str
-    minutes: int
-    notebooks: tuple[str, ...]
-
-
-def paths() -> dict[str, list[Session]]:
-    """The sessions of each way through the course, by its name, as in sessions.csv."""
-    ways: dict[str, list[Session]] = {}
-    for row in pd.read_csv(Path(__file__).with_name("sessions.csv")).itertuples():
-        session = Session(row.topic, row.minutes, tuple(row.notebooks.split()))
-        ways.setdefault(row.path, []).append(session)
-    return ways
+def paths() -> dict[str, list]:
+    """The sessions of each way through the course, by its name: topic, minutes, notebooks."""
+    rows = pd.read_csv(Path(__file__).with_name("sessions.csv"))
+    rows["notebooks"] = rows["notebooks"].str.split()
+    return {name: [*way.itertuples()] for name, way in rows.groupby("path", sort=False)}
 
 
 # What a notebook says of itself
@@ -121,7 +105,7 @@ def measure(root: Path, runs: Mapping[str, Mapping]) -> None:
             rows[name] = costs
     new = pd.DataFrame.from_dict(rows, orient="index")
     table = pd.concat([old.drop(index=[*rows], errors="ignore"), new])
-    there = {path.stem for path in (root / "notebooks").glob("*.ipynb")}
+    there = sorted(path.stem for path in (root / "notebooks").glob("*.ipynb"))
     table = table[table.index.isin(there)].sort_index().rename_axis("notebook")
     with workbook.writing(file) as aside:
         table.to_csv(aside, lineterminator="\n")
@@ -134,12 +118,12 @@ def notebooks(root: Path) -> pd.DataFrame:
     """A row of text per notebook: what it is, teaches, needs and costs."""
     costs, rows = measured(root), []
     for path in sorted((root / "notebooks").glob("*.ipynb")):
-        said = about(path)
+        said, paper = about(path), CITED.get(path.stem[0], "all three")
         cost = costs.loc[path.stem] if path.stem in costs.index else None
         rows.append(
             {
                 "notebook": f"[{path.stem}]({path.name})",
-                "paper, section": f"{PAPERS[path.stem[0]]}: {said['section']}",
+                "paper, section": f"{paper}: {said['section']}",
                 "what you learn": said["learn"],
                 "what you need before": said["need"],
                 "run, s": "-" if cost is None else f"{cost['seconds']:.0f}",
@@ -150,7 +134,7 @@ def notebooks(root: Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def path(root: Path, sessions: Sequence[Session]) -> pd.DataFrame:
+def path(root: Path, sessions: Sequence) -> pd.DataFrame:
     """A row of text per session and one of sums; what time is left is for exercises and talk."""
     costs, rows = measured(root)["seconds"], []
     for session in sessions:
@@ -170,13 +154,11 @@ def path(root: Path, sessions: Sequence[Session]) -> pd.DataFrame:
 def extremes(root: Path) -> pd.DataFrame:
     """The notebook that takes longest and the one that needs most memory, each with both costs."""
     costs = measured(root)
-    rows = {"longest": costs["seconds"].idxmax(), "largest": costs["gb"].idxmax()}
-    text = {
-        what: [name, f"{costs.at[name, 'seconds']} s", f"{costs.at[name, 'gb']} GB"]
-        for what, name in rows.items()
-    }
-    table = pd.DataFrame(text, index=["notebook", "time", "memory"]).T
-    return table.rename_axis("").reset_index()
+    rows = []
+    for what, column in {"longest": "seconds", "largest": "gb"}.items():
+        name = costs[column].idxmax()
+        rows.append([what, name, f"{costs.at[name, 'seconds']} s", f"{costs.at[name, 'gb']} GB"])
+    return pd.DataFrame(rows, columns=["", "notebook", "time", "memory"])
 
 
 def blocks(root: Path) -> dict[str, pd.DataFrame]:

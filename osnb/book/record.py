@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +20,7 @@ PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "p
 KEPT = 20  # attempts that run.json remembers
 PACKAGES += ("papermill", "distributed")
 CODE = ("osnb", "notebooks", "params")
-STATES = ("queued", "running", "done", "failed", "interrupted")
+STATES = ("running", "failed", "interrupted", "queued", "done")  # first what is not done
 NEEDED = {"notebook": str, "run": str, "state": str, "parameters": dict}  # of every run.json
 BRIEF = ("state", "started", "finished", "seconds", "host", "pid", "commit")  # of old attempts
 
@@ -72,6 +74,35 @@ def everything() -> list[dict[str, Any]]:
     """Every run.json under runs/, sorted by notebook and run."""
     found = map(read, sorted(_folders(workbook.out() / "runs")))
     return [run for run in found if run is not None]
+
+
+def named(*names: str) -> dict[str, dict[str, Any]]:
+    """The runs that are meant by RUN or NOTEBOOK/RUN, or by patterns of them with * and ?, sorted.
+
+    Raises:
+        ValueError: a name means no run; the message lists those nearest to it, or all.
+    """
+    there = {f"{run['notebook']}/{run['run']}": run for run in everything()}
+    chosen = set()
+    for name in names:
+        # a run's name may hold what a pattern does not mean
+        meant = {
+            key
+            for key, run in there.items()
+            if name in (key, run["run"]) or fnmatchcase(key, name) or fnmatchcase(run["run"], name)
+        }
+        if not meant:
+            short = {run["run"]: key for key, run in there.items()}
+            close = [short.get(x, x) for x in get_close_matches(name, [*there, *short], n=5)]
+            nearest = plain(", ".join(close or [*there][:20])) or "none"
+            raise ValueError(f"no run is called {name!r}; there are: {nearest}")
+        chosen |= meant
+    return {key: there[key] for key in sorted(chosen)}
+
+
+def plain(text: str) -> str:
+    """A text with what a terminal would obey written out: \\x1b of an escape."""
+    return "".join(x if x.isprintable() or x in "\n\t" else repr(x)[1:-1] for x in text)
 
 
 def _folders(runs: Path) -> list[str]:

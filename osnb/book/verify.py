@@ -10,8 +10,8 @@ from osnb import experiment
 from osnb.base import stamps, workbook
 from osnb.book import follows, runs
 from osnb.book.run import plans
+from osnb.evidence.tables import described, repeats
 
-ACROSS = "4"  # first digit of notebooks that read the tables of every paper
 VERDICTS = {
     "follows": "bytes, code, settings and inputs are those of the stamp",
     "missing": "a file that the stamp lists is gone",
@@ -21,6 +21,8 @@ VERDICTS = {
     "parameters": "the params file, or what its names stand for, says otherwise now",
     "inputs": "a run that it was computed from has other data, is gone, or does not follow",
 }
+# asked once for each folder, and for each notebook, by `verify`
+_data, _described = cache(stamps.data), cache(described)
 EXPLAINED = ("*.svg", "*.csv", "*.tex", "scores*.parquet")  # files that need a stamp
 
 
@@ -175,13 +177,8 @@ def _tables(artefacts: list[Artefact]) -> dict[tuple[str, str], Artefact]:
         (digit, each.stamp["run"]): each
         for each in artefacts
         if each.path.name == "scores" and each.stamp
-        for digit in (each.stamp["notebook"][:1], ACROSS)
+        for digit in (each.stamp["notebook"][:1], runs.CROSS)
     }
-
-
-@cache
-def _data(folder: Path) -> str:
-    return stamps.data(folder)
 
 
 def _from_inputs(
@@ -209,19 +206,10 @@ def _from_inputs(
 
 def _counts(stamp: Mapping[str, Any]) -> bool:
     """Whether `tables.collect` takes the run for one of an experiment in params/."""
-    from osnb.evidence.tables import repeats
-
     try:
         return repeats(stamp, _described(stamp["notebook"])) is not None
     except Exception:  # of a broken file, which the table's own verdict tells of
         return True
-
-
-@cache
-def _described(notebook: str) -> dict[str, dict[str, Any]]:
-    from osnb.evidence.tables import described
-
-    return described(notebook)
 
 
 def shown(path: Path) -> str:

@@ -2,17 +2,21 @@
 
 Nothing outside the standard library is imported before a check asks for it, and what may crash or
 hang (torch, a kernel) is tried in a process of its own, so that a broken set-up gets an answer.
-`python -m osnb.teach.doctor` gives the lines even where the command line cannot start.
+`python -m osnb.teach.doctor` gives the lines even where the command line cannot start; with NAME
+and SECONDS, torch or kernel and how long a kernel may take, it is that process, and prints json.
 """
 
+import json
 import os
 import platform
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
@@ -21,7 +25,6 @@ from typing import NamedTuple
 
 from osnb.base import workbook
 from osnb.base.files import verified
-from osnb.teach import trial
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 OLDEST = (3, 11, 5)  # soupsieve, which the lock names, needs it
@@ -37,6 +40,9 @@ DEAF = (
     "ask whether a firewall or a VPN keeps this machine from reaching itself (127.0.0.1)."
 )
 MOVE = "Work in a copy you own, or let results go elsewhere: export OSNB_OUT=$HOME/osnb-out"
+LIMIT = 60.0  # seconds for one process: the first import of all is slow
+ENDING = 2.0  # of them, in which a process that was not answered ends by itself
+TAIL = 200  # characters of what a crashed process said
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
@@ -68,13 +74,23 @@ def guarded(check: Callable[[], Line | list[Line]]) -> list[Line]:
         lines = check()
     except Exception as error:
         advice = "Show this line to whoever set up the workbook."
-        lines = Line(check.__name__, FAIL, trial.sentence(error), advice)
+        lines = Line(check.__name__, FAIL, sentence(error), advice)
     return [lines] if isinstance(lines, Line) else lines
 
 
 def failed(lines: Iterable[Line]) -> bool:
     """Whether any of the lines says fail."""
     return any(line.state == FAIL for line in lines)
+
+
+def verdict(lines: Iterable[Line]) -> str:
+    """Whether notebooks will run, in a sentence."""
+    counts = Counter(line.state for line in lines)
+    if counts[FAIL]:
+        return f"{counts[FAIL]} failed: notebooks will not run until what the arrows say is done."
+    if counts[WARN]:
+        return f"Ready, with {counts[WARN]} to look at."
+    return "Ready: make lab opens the index of the notebooks."
 
 
 # What is installed
@@ -175,7 +191,7 @@ def browser() -> Line:
 
 def torch() -> list[Line]:
     """torch and torchvision load together; the GPU, if there is one."""
-    answer = trial.ask("torch")
+    answer = ask("torch")
     if "torch" not in answer:
         advice = SLOW if "slow" in answer else f"Install it again: {LOCKED}"
         line = Line("torch", FAIL, answer.get("slow") or answer["error"], advice)
@@ -191,7 +207,7 @@ def torch() -> list[Line]:
 
 def kernel() -> Line:
     """The kernel `python3`, which every notebook names, starts and computes 1 + 1."""
-    answer = trial.ask("kernel")
+    answer = ask("kernel")
     install = f"{PIP} ipykernel && {PYTHON} -m ipykernel install --sys-prefix"
     if "slow" in answer:
         return Line("kernel", FAIL, f"python3 gave {answer['slow']}", DEAF)
@@ -298,12 +314,98 @@ def _out() -> Path:
     return Path(os.environ["OSNB_OUT"]).absolute() if os.environ.get("OSNB_OUT") else _project()
 
 
+# What may crash or hang, tried in a process of its own
+
+
+def ask(name: str, limit: float = LIMIT) -> dict[str, str]:
+    """What a trial answers.
+
+    Args:
+        name: torch or kernel.
+        limit: seconds.
+
+    Returns:
+        The answer, {"slow": ...} if there was none, or {"error": ...}.
+    """
+    paths = [str(workbook.PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    command = [sys.executable, "-P", "-m", "osnb.teach.doctor", name, str(limit - ENDING)]
+    try:
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return {"slow": f"no answer within {limit:g} s"}
+    lines = done.stdout.strip().splitlines()
+    if done.returncode or not lines:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1][-TAIL:]
+        return {"error": f"ended with code {done.returncode}: {last}"}
+    return json.loads(lines[-1])
+
+
+def sentence(error: BaseException) -> str:
+    """An error in one line: its kind and the first line of what it says."""
+    first = next(iter(str(error).strip().splitlines()), "")
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def try_torch(_: float) -> dict[str, str]:
+    """Versions of torch and torchvision as they load here, and the device that training uses."""
+    import torch
+
+    answer = {"torch": torch.__version__, "device": "", "torchvision": "", "error": ""}
+    try:
+        from osnb.datasets.vision import torchvision
+        from osnb.train import device
+
+        answer["torchvision"] = torchvision.__version__
+        gpu = device().type == "cuda"
+        answer["device"] = torch.cuda.get_device_name() if gpu else "cpu"
+    except Exception as error:
+        answer["error"] = sentence(error)
+    return answer
+
+
+def try_kernel(patience: float) -> dict[str, str]:
+    """What the kernel `python3` prints for 1 + 1, and the command that starts it."""
+    from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_client.manager import start_new_kernel
+
+    spec, messages = KernelSpecManager().get_kernel_spec("python3"), []
+    manager, client = start_new_kernel(
+        startup_timeout=patience, kernel_name="python3", stderr=sys.stderr, stdout=sys.stderr
+    )
+    try:
+        client.execute_interactive("print(1 + 1)", timeout=patience, output_hook=messages.append)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    answer = "".join(message["content"].get("text", "") for message in messages).strip()
+    command = " ".join(spec.argv[:3])
+    if answer != "2":
+        raise RuntimeError(f"{command} says 1 + 1 = {answer!r}")
+    return {"kernel": command}
+
+
+TRIALS = {"torch": try_torch, "kernel": try_kernel}
+
+
+def answer(name: str, patience: float) -> dict[str, str]:
+    """What a trial answers; an error becomes {"error": ...}, or {"slow": ...}."""
+    try:
+        return TRIALS[name](patience)
+    except Exception as error:
+        if isinstance(error, TimeoutError) or "didn't respond in" in str(error):
+            return {"slow": f"no answer within {patience:g} s"}
+        return {"error": sentence(error)}
+
+
 CHECKS = (
     *(python, project, versions, torch, kernel, jupyter),
     *(disk, write_access, data, drawings, browser),
 )
 
-if __name__ == "__main__":
+if __name__ == "__main__" and sys.argv[1:]:  # a trial: NAME SECONDS
+    print(json.dumps(answer(sys.argv[1], float(sys.argv[2]))))
+elif __name__ == "__main__":
     LINES = examine()
     for line in LINES:
         print(f"{line.state:5} {line.name:20} {line.found}")

@@ -65,16 +65,7 @@ def logits(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(0, 3, (rows, classes)), rng.integers(-1, classes, rows)
 
 
-def check(
-    mine: Callable,
-    theirs: Callable,
-    *,
-    inputs: Maker,
-    conventions: Sequence[str] = (),
-    cases: int = 50,
-    seed: int = 0,
-    rtol: float = 1e-6,
-) -> None:
+def check(mine: Callable, theirs: Callable, *, cases: int = 50, **settings: Any) -> None:
     """Print whether `mine` does what `theirs` does on random input; raise nothing.
 
     One line says: right; wrong, and where the values differ first; raised, and which error; or
@@ -84,17 +75,16 @@ def check(
     Args:
         mine: the reader's function.
         theirs: the package's function.
+        cases: number of random inputs.
         inputs: makes one case from a generator: a tuple of arguments or a dict of keyword
             arguments; `scores`, `sides`, `ranking`, `at_rate`, `resamples`, `logits`, or the
             notebook's own.
         conventions: values of `theirs`' argument convention that a reader may have followed.
-        cases: number of random inputs.
-        seed: of the inputs; the same seed gives the same inputs.
-        rtol: relative tolerance; the absolute one is a thousandth of it. NaN equals NaN.
+        seed: of the inputs, 0 if not given; the same seed gives the same inputs.
+        rtol: relative tolerance, else 1e-6; the absolute one is a thousandth. NaN equals NaN.
     """
     try:
-        settings = {"inputs": inputs, "conventions": conventions}
-        lines = _examined(mine, theirs, cases=cases, seed=seed, rtol=rtol, **settings)
+        lines = _examined(mine, theirs, cases=cases, **settings)
     except Exception as error:
         lines = [f"cannot be checked: {type(error).__name__}: {error}"]
     print("\n  ".join(lines or [f"right: the same on {cases} random inputs"]))
@@ -110,7 +100,9 @@ def require(mine: Callable, theirs: Callable, **settings: Any) -> None:
         raise AssertionError("\n  ".join(lines))
 
 
-def _examined(mine, theirs, *, inputs, conventions=(), cases=50, seed=0, rtol=1e-6) -> list[str]:
+def _examined(
+    mine, theirs, *, inputs: Maker, conventions=(), cases=50, seed=0, rtol=1e-6
+) -> list[str]:
     """What `check` says of a function that is not right, by lines; none of one that is."""
     rng = np.random.default_rng(seed)
     given = [inputs(rng) for _ in range(cases)]

@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from osnb.book.cli.lines import written
+from osnb.book.cli.look import written
 
 
 class Listed(TyperGroup):

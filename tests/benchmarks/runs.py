@@ -176,7 +176,7 @@ def pretend(plan: Mapping, code: str, out: str, batch: int, *, force: bool, limi
 
 
 def _nothing(plan, limit: float, heard: Callable) -> dict:
-    from osnb.book.publish import publish
+    from osnb.book.runs import publish
 
     for name in ("executed.ipynb", "scores.parquet"):
         (plan.directory / name).write_text("{}")

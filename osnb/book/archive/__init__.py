@@ -4,23 +4,36 @@ Its bytes follow from the runs alone; each comes back whole or not at all.
 """
 
 import hashlib
+import json
 import shutil
 import zipfile
-from collections.abc import Iterable
-from fnmatch import fnmatchcase
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from osnb.base import stamps, workbook
-from osnb.book import record
-from osnb.book.archive.checking import check, made_so, opened, read
-from osnb.book.archive.crate import described
-from osnb.book.archive.members import LOCK, MANIFEST, METADATA, parts
-from osnb.book.publish import publish, results
+from osnb.book import record, zips
+from osnb.book.archive.checking import LOCK, MANIFEST, METADATA, check, made_so, parts
+from osnb.book.runs import PAPERS as DIGITS
+from osnb.book.runs import publish, results
 from osnb.book.verify import params_file
+from osnb.evidence.gallery import PAPERS
 
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
+LICENCE = "https://spdx.org/licenses/BSD-3-Clause"
+DATA = (
+    "The code (notebooks, params) is under BSD-3-Clause. The runs are numbers and drawings that "
+    "it computed: scores, histories, tables and figures. Images and data sets are not included."
+)
+FORMATS = {
+    ".ipynb": "application/x-ipynb+json",
+    ".parquet": "application/vnd.apache.parquet",
+    ".yaml": "application/yaml",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".csv": "text/csv",
+    ".tex": "application/x-tex",
+}
 
 
 def pack(names: Iterable[str], file: Path, *, force: bool = False) -> list[str]:
@@ -47,32 +60,16 @@ def pack(names: Iterable[str], file: Path, *, force: bool = False) -> list[str]:
     metadata = described(runs, known)
     sums = {METADATA: hashlib.sha256(metadata).hexdigest()} | {k: v[1] for k, v in known.items()}
     manifest = "".join(f"{sums[name]}  {name}\n" for name in sums).encode()
-    contents = {METADATA: metadata, MANIFEST: manifest}
-    with workbook.writing(file) as aside, zipfile.ZipFile(aside, "w") as archive:
-        for name in [*contents, *members]:
-            info = zipfile.ZipInfo(name, EPOCH)
-            info.create_system, info.external_attr = 3, 0o100644 << 16  # a file, on any system
-            content = contents[name] if name in contents else members[name].read_bytes()
-            archive.writestr(info, content, zipfile.ZIP_DEFLATED)
-        check(archive)  # what goes out comes in
+    with workbook.writing(file) as aside:
+        zips.pack(aside, {METADATA: metadata, MANIFEST: manifest} | members)
+        with zips.opened(aside) as archive:
+            check(archive)  # what goes out comes in
     return [f"{file}: {len(runs)} runs, {len(members) + 2} files", *_notes(runs)]
 
 
 def _chosen(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """run.json of the runs that the names mean, their params file and digest, by NOTEBOOK/RUN."""
-    there = {f"{x['notebook']}/{x['run']}": x for x in record.everything()}
-    chosen = set()
-    for name in names:
-        # a run's name may hold what a pattern does not mean
-        meant = {
-            key
-            for key, run in there.items()
-            if name in (key, run["run"]) or fnmatchcase(key, name) or fnmatchcase(run["run"], name)
-        }
-        if not meant:
-            raise ValueError(f"no run is called {name!r}; there are: {', '.join(there) or 'none'}")
-        chosen |= meant
-    runs = {key: there[key] for key in sorted(chosen)}
+    runs = record.named(*names)
     for key, run in runs.items():
         _check_whole(key, run)
         params = params_file(run["notebook"], run["run"])
@@ -133,7 +130,7 @@ def unpack(file: Path, *, force: bool = False) -> dict[str, str]:
     Raises:
         ValueError: the archive is refused; the message says why.
     """
-    with opened(file) as archive:
+    with zips.opened(file) as archive:
         runs = check(archive)
         here = {key: _standing(key, run) for key, run in runs.items()}
         running = [key for key, word in here.items() if word == "running"]
@@ -177,12 +174,12 @@ def _place(archive: zipfile.ZipFile, key: str, run: dict[str, Any]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     prefix = f".{target.name}-"
     with record.lock(target), TemporaryDirectory(dir=target.parent, prefix=prefix) as aside:
-        made, old = Path(aside) / "made", Path(aside) / "old"
+        made, old = Path(aside) / "made", Path(aside) / "made" / "superseded"
         made.mkdir()
         for info in archive.infolist():
-            found = parts(info.filename)
-            if found and "/".join(found[:2]) == key and found[2] != "run.json":
-                (made / found[2]).write_bytes(read(archive, info))
+            notebook, name, file = parts(info.filename) or ("", "", "")
+            if f"{notebook}/{name}" == key and file != "run.json":
+                (made / file).write_bytes(archive.open(info).read(info.file_size))
         record.write(made, run)
         if target.exists():
             target.rename(old)
@@ -192,6 +189,80 @@ def _place(archive: zipfile.ZipFile, key: str, run: dict[str, Any]) -> None:
             if old.exists():
                 old.rename(target)
             raise
-        if old.exists():
-            shutil.rmtree(old / "superseded", ignore_errors=True)
-            old.rename(target / "superseded")
+    shutil.rmtree(target / "superseded" / "superseded", ignore_errors=True)  # one is kept
+
+
+# The archive described as an RO-Crate 1.1: what each file is, what made it, from what, when
+
+
+def described(runs: Mapping[str, dict], files: Mapping[str, tuple[int, str]]) -> bytes:
+    """The content of ro-crate-metadata.json; equal arguments give equal bytes.
+
+    Args:
+        runs: by NOTEBOOK/RUN content of run.json, `params`, the params file's member or none, and
+            `data`, the digest by which others name it among their inputs.
+        files: bytes and sha256 of every other member but the manifest, by name.
+    """
+    from rocrate.rocrate import ROCrate
+
+    crate = ROCrate(version="1.1")
+    crate.metadata.extra_terms["sha256"] = "https://schema.org/sha256"  # 1.1 lacks it
+    kept = {name: _file(crate, name, *known) for name, known in files.items()}
+    crate.add_file(dest_path=MANIFEST, properties={"description": "for sha256sum -c"})
+    digits = {key[0] for key in runs}
+    papers = {name: title for name, title in PAPERS.items() if DIGITS[name] in digits}
+    root = crate.root_dataset
+    root["name"] = f"Finished runs of osnb: {', '.join(papers) or 'lessons'}"
+    root["description"] = f"{len(runs)} runs of an open-set recognition workbook. {DATA}"
+    root["datePublished"] = max(run["finished"] for run in runs.values())
+    root["license"] = _about(crate, LICENCE, "CreativeWork", name="BSD 3-Clause", description=DATA)
+    root["citation"] = [
+        _about(crate, f"#{name}", "ScholarlyArticle", name=title) for name, title in papers.items()
+    ]
+    root["mentions"] = [_action(crate, key, runs, kept) for key in runs]
+    _software(crate, runs, kept)
+    return json.dumps(crate.metadata.generate(), indent=1, sort_keys=True).encode() + b"\n"
+
+
+def _about(crate, identifier: str, kind: str, **properties: str):
+    known = crate.get(identifier)
+    return known or crate.add_jsonld({"@id": identifier, "@type": kind} | properties)
+
+
+def _file(crate, name: str, size: int, sha256: str):
+    kind = FORMATS.get(PurePosixPath(name).suffix, "text/plain")
+    known = {"contentSize": str(size), "sha256": sha256, "encodingFormat": kind}
+    if name.startswith("notebooks/"):
+        known |= {"@type": ["File", "SoftwareSourceCode"], "programmingLanguage": "Python"}
+    if name == LOCK:
+        known["description"] = "Every package with its version, for pip"
+    return crate.add_file(dest_path=name, properties=known | {"name": name})
+
+
+def _action(crate, key: str, runs: Mapping[str, dict], kept: Mapping[str, Any]):
+    """The execution of a notebook that made a run, from its params file and other runs' scores."""
+    run = runs[key]
+    results = [file for name, file in kept.items() if name.startswith(f"runs/{key}/")]
+    scores = {each["data"]: f"runs/{name}/scores.parquet" for name, each in runs.items()}
+    read = [run["params"], *(scores.get(digest) for digest in run["inputs"].values())]
+    objects = [kept[name] for name in read if name]
+    about = {
+        "name": f"execution of {key}",
+        "description": f"code {run['code']}, commit {run.get('commit')}",
+        "startTime": run["started"],
+        "endTime": run["finished"],
+        "actionStatus": {"@id": "http://schema.org/CompletedActionStatus"},
+    }
+    notebook = kept[f"notebooks/{run['notebook']}.ipynb"]
+    return crate.add_action(notebook, f"#{key}", object=objects, result=results, properties=about)
+
+
+def _software(crate, runs: Mapping[str, dict], kept: Mapping[str, Any]) -> None:
+    """Python and the packages with which each notebook's runs were made."""
+    for name in sorted({run["notebook"] for run in runs.values()}):
+        own = [run for run in runs.values() if run["notebook"] == name]
+        used = {pair for x in own for pair in {"python": x["python"], **x["packages"]}.items()}
+        kept[f"notebooks/{name}.ipynb"]["softwareRequirements"] = [
+            _about(crate, f"#{x}-{version}", "SoftwareApplication", name=x, softwareVersion=version)
+            for x, version in sorted(used)
+        ]

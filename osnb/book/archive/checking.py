@@ -1,46 +1,96 @@
-"""An archive from somewhere, held against what `pack` writes before a byte of it is used.
+"""What an archive may hold, and one from somewhere held against it before a byte of it is used.
 
 This tells that the archive is whole, agrees with itself and can only write where it should. That
 its numbers are true, only running the notebooks tells.
 """
 
-import hashlib
 import json
+import math
 import re
 import shutil
-import stat
-import struct
 import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from osnb.base import workbook
-from osnb.book.archive.members import MANIFEST, METADATA, line, parts, wrong
+from osnb.base.workbook import PLAIN
+from osnb.book import zips
 from osnb.book.follows import changed
+from osnb.teach.course.whole import compare
+
+METADATA, MANIFEST, LOCK = "ro-crate-metadata.json", "manifest-sha256.txt", "requirements.lock"
+LONG = 20_000  # characters of a line
+RESULT = (
+    r"(?:history|outputs|scores\w*)\.parquet|(?!(?:begun|run)\.json)[\w-]+\.(?:svg|csv|tex|json)"
+)
+IN_RUN = re.compile(
+    rf"runs/({PLAIN})/({PLAIN})/(run\.json|executed\.ipynb|{RESULT})", flags=re.ASCII
+)
+BESIDE = re.compile(
+    rf"notebooks/{PLAIN}\.ipynb|params/{PLAIN}/{PLAIN}\.yaml"
+    rf"|{re.escape(METADATA)}|{re.escape(MANIFEST)}|{re.escape(LOCK)}"
+)
 
 TEXT, TABLE = 64 << 20, 1 << 30  # bytes that one member may have
 NO_OUTPUTS = {"run.json", "executed.ipynb"}
-FREE, RATIO = TEXT, 200  # of a member larger than FREE: its bytes by those in the archive
 EPOCHS = 1_000_000  # rows that a history may have
 
 
-@contextmanager
-def opened(file: Path) -> Iterator[zipfile.ZipFile]:
-    """The zip; whatever is wrong with it, then or in the block, is one sentence.
+def parts(name: str) -> tuple[str, str, str] | None:
+    """Notebook, run and file of a member; none of one that is not a run's.
 
     Raises:
-        ValueError: `file` is refused, and why.
+        ValueError: no archive of this project holds such a name.
     """
-    try:
-        with zipfile.ZipFile(file) as archive:
-            yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError) as error:
-        raise ValueError(f"{file} is no whole zip file: {error}") from None
-    except ValueError as error:
-        raise ValueError(f"{file} is refused: {error}") from None
+    if found := IN_RUN.fullmatch(name):
+        return found.groups()
+    if not BESIDE.fullmatch(name):
+        raise ValueError(
+            f"{name!r} has no place in an archive; it holds runs/NOTEBOOK/RUN/FILE (run.json, "
+            "executed.ipynb, scores, history, svg, csv, tex, json), notebooks/, params/ and "
+            f"{METADATA}, {MANIFEST}, {LOCK}"
+        )
+    return None
+
+
+def line(value: str) -> bool:
+    """Whether a terminal shows a text as it is: no control character, no line break."""
+    return len(value) <= LONG and value.isprintable()
+
+
+def wrong(run: Mapping[str, Any]) -> list[str]:
+    """Keys that a run.json lacks, has with another type or out of bounds, or should not have."""
+    valid = _validator()
+    lost = {*valid.schema["required"]} - run.keys()
+    unknown = run.keys() - valid.schema["properties"].keys()
+    bad = {error.absolute_path[0] for error in valid.iter_errors(run) if error.absolute_path}
+    return sorted(lost | unknown | bad)
+
+
+@cache
+def _validator():
+    """jsonschema's, of run.schema.json."""
+    from jsonschema import Draft202012Validator, FormatChecker
+
+    formats = FormatChecker(formats=())
+    checks = {
+        "line": line,
+        "text": lambda value: all(map(line, re.split("[\n\t]", value))),
+        "time": lambda value: (
+            value.endswith("+00:00") and datetime.fromisoformat(value).isoformat() == value
+        ),
+    }
+    for name, check in checks.items():
+        formats.checks(name, raises=ValueError)(
+            lambda value, check=check: not isinstance(value, str) or check(value)
+        )
+    formats.checks("finite")(lambda value: not isinstance(value, float) or math.isfinite(value))
+    schema = json.loads(Path(__file__).with_name("run.schema.json").read_text(encoding="utf8"))
+    return Draft202012Validator(schema, format_checker=formats)
 
 
 def check(archive: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
@@ -49,14 +99,18 @@ def check(archive: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
     Raises:
         ValueError: a member is not as `pack` writes it; the message names it.
     """
-    members = _members(archive)
-    sums = _manifest(archive, members)
+    members = zips.members(archive, _check_member)
+    total, free = sum(info.file_size for info in members.values()), _free()
+    if total > free:
+        raise ValueError(f"it needs {total:,} bytes; the disk has {free:,}")
+    if METADATA not in members:
+        raise ValueError(f"it lacks {METADATA}")
+    openers = {name: partial(archive.open, info) for name, info in members.items()}
+    sums = compare("it", openers, MANIFEST)
     runs: dict[str, dict[str, Any]] = {}
     for name, info in members.items():
-        content = read(archive, info)
-        if name != MANIFEST and hashlib.sha256(content).hexdigest() != sums[name]:
-            raise ValueError(f"{name} has not the checksum that {MANIFEST} gives")
-        stated = _stated(name, content)
+        with archive.open(info) as file:
+            stated = _stated(name, file.read(info.file_size))
         if found := parts(name):
             runs.setdefault("/".join(found[:2]), {})[found[2]] = stated
     for key, files in runs.items():
@@ -71,31 +125,14 @@ def made_so(run: dict[str, Any]) -> bool:
     return False
 
 
-def read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """A member's bytes, never more than it declares."""
-    with archive.open(info) as file:
-        content = file.read(info.file_size)
-        if len(content) != info.file_size or file.read(1):  # the latter checks its CRC
-            raise ValueError(f"{info.filename} is not of the size that the zip declares")
-    return content
-
-
-def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The members by name, none of which can hurt."""
-    members = {info.filename: info for info in archive.infolist()}
-    seen = set()
-    for info in archive.infolist():
-        _check_member(info)
-        if info.filename.casefold() in seen:
-            raise ValueError(f"{info.filename!r} is in it twice, or in other capitals")
-        seen.add(info.filename.casefold())
-    total, free = sum(info.file_size for info in members.values()), _free()
-    if total > free:
-        raise ValueError(f"it needs {total:,} bytes; the disk has {free:,}")
-    for name in (METADATA, MANIFEST):
-        if name not in members:
-            raise ValueError(f"it lacks {name}")
-    return members
+def _check_member(name: str, size: int) -> None:
+    """Refuse a name that has no place here, or too many bytes."""
+    found, most = parts(name), TABLE if name.endswith(".parquet") else TEXT
+    if size > most:
+        raise ValueError(f"{name} has {size:,} bytes; {most:,} are allowed")
+    valid = sorted(path.stem for path in (workbook.root() / "notebooks").glob("*.ipynb"))
+    if found and found[0] not in valid:
+        raise ValueError(f"{name} is of no notebook of this project; there are: {', '.join(valid)}")
 
 
 def _free() -> int:
@@ -104,44 +141,6 @@ def _free() -> int:
     while not folder.is_dir():
         folder = folder.parent
     return shutil.disk_usage(folder).free
-
-
-def _check_member(info: zipfile.ZipInfo) -> None:
-    """Refuse a member by what the zip says of it."""
-    name = info.orig_filename  # zipfile cuts `filename` at a zero byte
-    found, most = parts(name), TABLE if name.endswith(".parquet") else TEXT
-    deflated = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-    faults = {
-        "is no regular file": stat.S_IFMT(info.external_attr >> 16) not in {0, stat.S_IFREG},
-        "starts before the file does": info.header_offset < 0,
-        "is encrypted": info.flag_bits & 1,
-        "is compressed in another way than deflate": info.compress_type not in deflated,
-        f"has {info.file_size:,} bytes; {most:,} are allowed": info.file_size > most,
-        f"would grow more than {RATIO}-fold when it is unpacked": (
-            info.file_size > max(FREE, RATIO * info.compress_size)
-        ),
-    }
-    for fault, there in faults.items():
-        if there:
-            raise ValueError(f"{name} {fault}")
-    valid = sorted(path.stem for path in (workbook.root() / "notebooks").glob("*.ipynb"))
-    if found and found[0] not in valid:
-        raise ValueError(f"{name} is of no notebook of this project; there are: {', '.join(valid)}")
-
-
-def _manifest(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]) -> dict[str, str]:
-    """Checksum by name, of every member but the manifest itself."""
-    sums = {}
-    for text in read(archive, members[MANIFEST]).decode("utf8").splitlines():
-        found = re.fullmatch(r"([0-9a-f]{64})  (.+)", text)
-        if not found or found[2] in sums:
-            raise ValueError(f"{MANIFEST} has a line that is no checksum of a member: {text!r}")
-        parts(found[2])
-        sums[found[2]] = found[1]
-    unlisted = sorted(sums.keys() ^ (members.keys() - {MANIFEST}))
-    if unlisted:
-        raise ValueError(f"{MANIFEST} and the members disagree on {', '.join(unlisted)}")
-    return sums
 
 
 def _stated(name: str, content: bytes) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from typing import Any
 from osnb.book import record
 from osnb.book.run import Plan, Refused, done, not_run, once
 
-__all__ = ["carry_out", "engine", "ordered"]
 WAIT = 0.5  # seconds before asking again for a run that another process is making
 End = Mapping[str, Any]
 Spread = Callable[..., Iterator[tuple[Plan, End]]]
@@ -122,7 +121,7 @@ def engine(
         Refused: more than one way is asked for, a setting is wrong, or a run among those that are
             to be spread uses several devices by itself.
     """
-    from osnb.book.batch import engines, jobs  # which import this module
+    from osnb.book.batch import engines  # which imports this module
 
     asked = {"--workers": workers, "--scheduler": scheduler, "--slurm": slurm}
     given = [name for name, value in asked.items() if value]
@@ -136,7 +135,7 @@ def engine(
     if given and wide:
         raise Refused(f"{wide[0]} uses several devices by itself: run it without --workers")
     if slurm:
-        return jobs.slurm(jobs.options(slurm, tls), tls)
+        return engines.slurm(engines.options(slurm, tls), tls)
     if scheduler:
         return engines.connected(scheduler, tls)
     workers = workers or len(record.gpus())

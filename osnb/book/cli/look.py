@@ -1,5 +1,6 @@
 """Commands that look at runs: what is done, running, failed, and why."""
 
+import json
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -9,12 +10,24 @@ from typing import Annotated, Any
 
 import typer
 
-from osnb.book.cli.lines import Json, console, written
+from osnb.base import workbook
+from osnb.book import record
 
-ORDER = ("running", "failed", "interrupted", "queued", "done")
 COLUMNS = ("notebook", "run", "state", "progress", "left", "last", "seconds", "finished")
 STRANGE = (AttributeError, KeyError, TypeError, ValueError)  # values of other types do that
 MANY = 60  # rows beyond which those that are done are only counted
+Json = Annotated[
+    Path | None, typer.Option("--json", help="File for the same as json; - prints it alone.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+
+
+def written(file: Path, content: Any) -> None:
+    """Write json to a file, or print it if that is called -."""
+    if str(file) == "-":
+        print(json.dumps(content, indent=1, sort_keys=True))
+    else:
+        workbook.write_json(file, content)
 
 
 def status(
@@ -25,10 +38,8 @@ def status(
     file: Json = None,
 ):
     """A table of the runs and how they go; in a terminal it follows them until they end."""
+    from rich.console import Console
     from rich.live import Live
-
-    from osnb.base import workbook
-    from osnb.book import record
 
     runs = record.everything()
     if file:
@@ -36,8 +47,8 @@ def status(
     if not runs:
         print(f"no run in {workbook.out() / 'runs'} yet; make reproduce makes the miniature ones")
         return None
-    # no word of a run is markup or the name of a picture
-    screen = console(160, markup=False, emoji=False)
+    screen = Console(markup=False, emoji=False)  # no word of a run is one
+    screen.width = screen.width if screen.is_terminal else 160
     if once or not screen.is_terminal or not _going(runs):
         return screen.print(_table(runs, everything))
     with Live(_table(runs, everything), console=screen, auto_refresh=False) as live:
@@ -48,11 +59,6 @@ def status(
     return None
 
 
-def _plain(text: str) -> str:
-    """A text with what a terminal would obey written out: \\x1b of an escape."""
-    return "".join(x if x.isprintable() or x in "\n\t" else repr(x)[1:-1] for x in text)
-
-
 def _going(runs: list[dict]) -> bool:
     return any(run["state"] in ("running", "queued") for run in runs)
 
@@ -61,7 +67,7 @@ def _counted(runs: list[dict]) -> dict[str, Any]:
     """What `osnb status --json` says: counts by state, and the state of every run."""
     counts = Counter(run["state"] for run in runs)
     return {
-        "counts": {state: counts[state] for state in ORDER},
+        "counts": {state: counts[state] for state in record.STATES},
         "gpus": _gpus(),
         "runs": [
             {key: run.get(key) for key in ("notebook", "run", "state", "seconds", "finished")}
@@ -76,10 +82,12 @@ def _table(runs: list[dict], everything: bool):
     from rich.table import Table
 
     counts = Counter(run["state"] for run in runs)
-    title = ", ".join(f"{counts[state]} {state}" for state in ORDER if counts[state])
+    title = ", ".join(f"{counts[state]} {state}" for state in record.STATES if counts[state])
     few = everything or len(runs) <= MANY
     shown = [run for run in runs if few or run["state"] != "done"]
-    shown = sorted(shown, key=lambda run: ORDER.index(run["state"]))[: None if few else MANY]
+    shown = sorted(shown, key=lambda run: record.STATES.index(run["state"]))[
+        : None if few else MANY
+    ]
     rest = f"{len(runs) - len(shown)} more: osnb status --all" if len(shown) < len(runs) else None
     table = Table(*COLUMNS, box=None, title="\n".join([title, *_gpus()]), caption=rest)
     for run in shown:
@@ -87,9 +95,8 @@ def _table(runs: list[dict], everything: bool):
             cells = _cells(run)
         except STRANGE:  # somebody else has written its run.json
             cells = ("", "", "run.json says strange things")
-        table.add_row(
-            *(_plain(str(x)) for x in (run["notebook"], run["run"], run["state"], *cells))
-        )
+        row = (run["notebook"], run["run"], run["state"], *cells)
+        table.add_row(*(record.plain(str(x)) for x in row))
     return table
 
 
@@ -110,8 +117,6 @@ def _progress(run: Mapping) -> dict[str, Any]:
 
     Of a training run the epochs count, of others the cells.
     """
-    from osnb.base import workbook
-
     if run["state"] != "running":
         return {}
     file = workbook.out() / "runs" / run["notebook"] / run["run"] / "history.parquet"
@@ -135,8 +140,6 @@ def _progress(run: Mapping) -> dict[str, Any]:
 
 def _gpus() -> list[str]:
     """What each GPU of this machine is doing, in a line."""
-    from osnb.book import record
-
     asked = "--query-gpu=index,name,utilization.gpu,memory.used,memory.total"
     lines = (record.said("nvidia-smi", asked, "--format=csv,noheader") or "").splitlines()
     return [f"GPU {line}" for line in lines]
@@ -147,31 +150,20 @@ def show(
     file: Json = None,
 ):
     """How a run went: parameters, history, figures, and why it failed."""
-    from difflib import get_close_matches
-
-    from osnb.book import record
-
-    runs = {f"{run['notebook']}/{run['run']}": run for run in record.everything()}
-    chosen = {key: run for key, run in runs.items() if name in (key, run["run"])}
-    if not chosen:
-        short = {run["run"]: key for key, run in runs.items()}
-        close = [short.get(x, x) for x in get_close_matches(name, [*runs, *short], n=5)]
-        there = ", ".join(close or [*runs][:20]) or "none"
-        raise ValueError(f"no run is called {name!r}; {_plain(f'there are: {there}')}")
+    chosen = record.named(name)
     if file:
         return written(file, chosen)
     for key, run in chosen.items():
         try:
-            print(_plain("\n".join(_shown(key, run))))
+            print(record.plain("\n".join(_shown(key, run))))
         except STRANGE:
-            print(f"its run.json says strange things; osnb show {_plain(name)} --json - prints it")
+            see = f"osnb show {record.plain(name)} --json - prints it"
+            print(f"its run.json says strange things; {see}")
     return None
 
 
 def _shown(key: str, run: dict) -> list[str]:
     """What `osnb show` prints: a head, why it failed, parameters, history, files."""
-    from osnb.base import workbook
-
     folder = workbook.out() / "runs" / key
     spent = f" in {run['seconds']:.0f} s" if "seconds" in run else ""
     lines = [f"{key}: {run['state']}{spent}, attempt {len(run.get('attempts', [])) + 1}"]

@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from inspect import signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
-from osnb.book.cli.lines import PAPERS, Lines, announced, written
+from osnb.base import workbook
+from osnb.book import record
+from osnb.book.cli.look import written
+from osnb.book.runs import CROSS, PAPERS
 
 STATES = ("done", "skipped", "failed", "interrupted")
 FORCE = "Repeat runs that are up to date."
@@ -21,6 +24,107 @@ TLS = "Folder with ca.pem, cert.pem and key.pem for the scheduler."
 SLURM = "Make runs in jobs of Slurm, as this yaml file says."
 LIMIT = "Seconds after which a run is stopped and has failed; 0: none."
 REPORT = "File for how every run ended; - prints it, and all else to stderr."
+
+
+def announced(plans: list, force: bool) -> None:
+    """Print what would be done, with the seconds that it took before, or that alike runs did."""
+    from osnb.book.run import done, lacking
+
+    guess, times, lost = _guesses(), [], Counter()
+    for plan in plans:
+        took = record.seconds(record.read(plan.directory))
+        seconds = guess(plan) if took is None else took
+        words = "no estimate" if seconds is None else f"about {seconds:.0f} s"
+        words = words if took is None else f"{took:.0f} s last time"
+        todo = force or not done(plan)
+        if todo:
+            times.append(seconds)
+            lost.update(filter(None, [lacking(plan)]))
+        print(f"{plan!s:50} {'would run' if todo else 'up to date':10} {words}")
+    known = [seconds for seconds in times if seconds is not None]
+    total = f": about {sum(known):.0f} s one after another, from earlier runs" if known else ""
+    more = f"; {len(times) - len(known)} without an estimate" if len(times) > len(known) else ""
+    print(f"{len(plans)} runs, {len(times)} would run{total}{more}")
+    for why, count in sorted(lost.items()):
+        print(f"{count} of them would fail without their data: {why}")
+
+
+def _guesses() -> Callable:
+    """Seconds that a plan may take, by the runs that this machine has finished.
+
+    Those of the same experiment, else those of the same notebook and size; the median.
+    """
+    from statistics import median
+
+    def keys(notebook: str, parameters: Mapping) -> tuple:
+        kept = {k: v for k, v in parameters.items() if k not in workbook.REPEATS}
+        return (notebook, repr(sorted(kept.items()))), (notebook, parameters.get("size"))
+
+    here, times = record.owner()["host"], {}
+    for run in record.everything():
+        seconds = record.seconds(run)
+        if seconds is not None and run.get("host") == here:
+            for key in keys(run["notebook"], run["parameters"]):
+                times.setdefault(key, []).append(seconds)
+
+    def guess(plan) -> float | None:
+        alike = (times.get(key) for key in keys(plan.notebook, plan.parameters))
+        return next((median(seconds) for seconds in alike if seconds), None)
+
+    return guess
+
+
+class Lines:
+    """One line for every run: its name when it begins, where that can be told, and its end."""
+
+    def __init__(self, count: int, file: TextIO):
+        self.count, self.file = count, file
+        self.number, self.open, self.waited = 0, "", set()
+
+    def told(self, plan, what: str) -> None:
+        """A run begins, or another process is making it."""
+        if str(plan) in self.waited:
+            return
+        if what == "begins":
+            self._begin(plan, self.number + 1)
+        elif what == "busy":
+            self.waited.add(str(plan))
+            run = record.read(plan.directory) or {}
+            who = f"process {run.get('pid')} on {run.get('host')}"
+            self._end(f"waits: {who} is making it since {run.get('started', 'just now')}")
+
+    def ended(self, plan, end: Mapping) -> None:
+        """A run has ended."""
+        self.number += 1
+        if self.open != str(plan):
+            self._begin(plan, self.number)
+        self._end(_ending(plan, end))
+
+    def _begin(self, plan, number: int) -> None:
+        print(f"[{number}/{self.count}] {plan!s:50} ", end="", flush=True, file=self.file)
+        self.open = str(plan)
+
+    def _end(self, line: str) -> None:
+        print(line, flush=True, file=self.file)
+        self.open = ""
+
+
+def _ending(plan, end: Mapping) -> str:
+    """How a run ended, in a line or three."""
+    state = end["state"]
+    if state == "skipped":
+        return "skipped, up to date"
+    spent = f"{state} {end['seconds']:.0f} s" if "seconds" in end else state
+    if state == "done":
+        large = ", ".join(end["unpublished"])
+        return spent + (f"; too large for figures/: {large}" if large else "")
+    error = end.get("error", {"name": "", "value": "", "cell": None})
+    if error["name"] == "NotRun":
+        return f"not run: {error['value']}"
+    place = f"cell In [{error['cell']}], " if error["cell"] else ""
+    look = plan.directory / "executed.ipynb"
+    see = f"\n    see {look}" if look.is_file() else ""
+    return f"{spent}\n    {place}{error['name']}: {error['value'].partition(chr(10))[0]}{see}"
 
 
 def _with_options_of(start: Callable) -> Callable:
@@ -72,8 +176,7 @@ def start(
 
 def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:
     """Execute the plans, one line each; the exit code."""
-    from osnb.base import workbook
-    from osnb.book import batch, record
+    from osnb.book import batch
 
     _heed_signals()
     since, begun, ends = time.monotonic(), record.now(), {}
@@ -160,8 +263,6 @@ def _files(texts: list[str]) -> list[Path]:
     """
     import glob
 
-    from osnb.base import workbook
-
     chosen = []
     for text in texts:
         if not text.strip():
@@ -202,8 +303,7 @@ def reproduce(
     **options,
 ):
     """Run every params file of a size: first those that train, then those that read the results."""
-    from osnb.base import workbook
-    from osnb.book.run import CROSS, SIZES, plan
+    from osnb.book.run import SIZES, plan
 
     for value, valid in ((paper, ["", *PAPERS]), (size, SIZES)):
         if value not in valid:

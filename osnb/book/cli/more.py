@@ -1,17 +1,26 @@
-"""Commands that run no notebook: archives, claims, class lists, the course, the report, checks."""
+"""Commands that run no notebook: archives, claims, lists, the course, report, checks, scores."""
 
 import json as text
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from osnb.book.cli.lines import PAPERS, Force, Json, console, written
+from osnb.base import workbook
+from osnb.book import record
+from osnb.book.cli.look import Force, Json, written
+from osnb.book.runs import PAPERS
 
-COLOURS = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 data = typer.Typer(no_args_is_help=True, help="Build the data that ships with the package.")
+UNITS = {"sample": "samples", "class": "classes"}
+AGAINST = "Second file on the same samples: FILE less this one."
+UNKNOWABLE = (
+    "no unknown (-2) or negative (-1) sample: OSCR, CCR, AUROC, FPR95 and average "
+    "precision cannot be computed, and the risks count wrong predictions alone"
+)
 
 
 def export(
@@ -97,9 +106,8 @@ def claims(
 
 def outputs():
     """For developers: keep default runs' outputs in notebooks/, their numbers in both READMEs."""
-    from osnb.base import workbook
-    from osnb.book import index, record
-    from osnb.book.publish import keep_outputs
+    from osnb.book import index
+    from osnb.book.runs import keep_outputs
     from osnb.evidence import gallery
 
     root, kept = workbook.root(), {}
@@ -117,7 +125,6 @@ def outputs():
 
 def _default_run(notebook: Path) -> tuple[Path, str]:
     """The executed copy with the notebook's own parameters, and why it cannot serve, if so."""
-    from osnb.base import workbook
     from osnb.book.run import done, plan
 
     defaults = workbook.declared(notebook)
@@ -161,7 +168,6 @@ def protocol(
 
 def _file_lists(name: str, rule: Callable, images: Path, out: Path, reader: str) -> None:
     from osnb import protocols
-    from osnb.base import workbook
     from osnb.datasets import READERS
 
     files = READERS[reader](images).rows
@@ -220,38 +226,109 @@ def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print json instead of a table.")] = False,
 ):
     """Check Python, versions, torch, kernel, disk, folders and data; say what to do about each."""
-    from osnb.teach.doctor import examine, failed
+    from osnb.teach.doctor import examine, failed, verdict
 
     lines = examine()
     if json:
-        found = {"ready": not failed(lines), "lines": [line._asdict() for line in lines]}
-        print(text.dumps(found, indent=1))
-    else:
-        _show(lines)
+        content = {"ready": not failed(lines), "lines": [line._asdict() for line in lines]}
+        print(text.dumps(content, indent=1))
+        raise typer.Exit(1 if failed(lines) else 0)
+    for line in lines:
+        typer.secho(f"{line.state:5}", fg=COLOURS[line.state], nl=False)
+        typer.echo(f" {line.name:24} {line.found}")
+        if line.advice:
+            typer.secho(f"{'':30} -> {line.advice}", bold=True)
+    typer.echo(verdict(lines))
     raise typer.Exit(1 if failed(lines) else 0)
 
 
-def _show(lines) -> None:
-    """A table, the advice below what it is about, and the verdict."""
-    from rich.table import Table
-    from rich.text import Text
+def score(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="csv, parquet or npz.")],
+    against: Annotated[Path | None, typer.Option(help=AGAINST)] = None,
+    unit: Annotated[str, typer.Option(help=f"Drawn again: {' or '.join(UNITS)}.")] = "sample",
+    resamples: Annotated[int, typer.Option(help="Draws of the bootstrap.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
+    known: Annotated[int, typer.Option(help="Logits that are known classes; all if 0.")] = 0,
+    names: Annotated[
+        list[str] | None, typer.Option("--score", help="Score to keep, repeatable; all if none.")
+    ] = None,
+    json: Json = None,
+    out: Annotated[Path | None, typer.Option(help="csv file to write as well.")] = None,
+):
+    """Measures of your own scores, with 95 % intervals: accuracy, OSCR, AUROC, AURC, ...
 
-    screen = console(110, highlight=False)
-    table = Table(box=None, show_header=False, padding=(0, 1))
-    for line in lines:
-        table.add_row(Text(line.state, COLOURS[line.state]), Text(line.name), Text(line.found))
-        if line.advice:
-            table.add_row("", "", Text(f"-> {line.advice}", "bold"))
-    screen.print(table)
-    counts = Counter(line.state for line in lines)
-    if counts["fail"]:
-        screen.print(
-            f"{counts['fail']} failed: notebooks will not run until what the arrows say is done."
-        )
-    elif counts["warn"]:
-        screen.print(f"Ready, with {counts['warn']} to look at.")
-    else:
-        screen.print("Ready: make lab opens the index of the notebooks.")
+    FILE has the columns label (known class from 0, negative -1, unknown -2), pred and one or more
+    of scores (higher: more known); or label and logits, logit_0 to logit_{K-1} (in npz: labels
+    (N,) and logits (N, K)), of which MSP, max logit, energy and entropy are computed. Optional
+    columns: sample (id), class (true class, for --unit class).
+
+    \b
+    osnb score scores.csv
+    osnb score mine.npz --against theirs.npz --unit class --out differences.csv
+    """
+    from osnb.evidence.samples import matched, measures, roles
+
+    if unit not in UNITS:
+        raise ValueError(f"--unit is one of {', '.join(UNITS)}; got {unit!r}")
+    if out and out.suffix != ".csv":
+        raise ValueError(f"--out writes .csv; got {out.name!r}")
+    files = [file, against] if against else [file]
+    samples = [_own(each, known, names or ()) for each in files]
+    if against:
+        samples[1] = matched(*samples)
+    rows = list(measures(samples, unit, seed=seed, resamples=resamples))
+    notes = [UNKNOWABLE] if "none" in roles(samples[0]) else []
+    about = {"files": [*map(str, files)], "unit": unit, "resamples": resamples, "seed": seed}
+    _write(about | {"notes": notes, "rows": rows}, json, out)
 
 
-COMMANDS = (report, export, import_, verify, check, course, doctor, claims, outputs, protocol)
+def _write(content: dict[str, Any], json: Path | None, out: Path | None) -> None:
+    """The rows as a csv file, if one is wanted, and as json or else as a table."""
+    import pandas as pd
+
+    table = pd.DataFrame(content["rows"])
+    if out:
+        with workbook.writing(out) as aside:
+            table.to_csv(aside, index=False, lineterminator="\n")
+    if json:
+        return written(json, content)
+    print(f"95 % intervals over {UNITS[content['unit']]}")
+    print(table.to_string(index=False, float_format="{:.4f}".format))
+    for note in content["notes"]:
+        typer.echo(f"osnb: {note}", err=True)
+    return None
+
+
+def _own(file: Path, known: int, names: list[str]):
+    """A file's samples; what is wrong with it begins with its name."""
+    from osnb import scores
+
+    try:
+        return scores.own(_columns(file), known=known, names=names)
+    except ValueError as error:
+        reason = str(error).splitlines()[0] or type(error).__name__
+        raise ValueError(f"{file}: {reason}") from None
+
+
+def _columns(file: Path) -> dict[str, Any]:
+    """Arrays by name."""
+    import pyarrow.csv as text
+    from pyarrow import parquet
+
+    from osnb import scores
+
+    readers = {".csv": text.read_csv, ".parquet": parquet.read_table}
+    if file.suffix == ".npz":
+        return scores.arrays(file)
+    if file.suffix not in readers:
+        raise ValueError(f"needs a name that ends in .csv, .npz or .parquet; got {file.suffix!r}")
+    if not file.is_file():
+        raise FileNotFoundError(2, "no such file", str(file))
+    table = readers[file.suffix](file)
+    if twice := [name for name in table.column_names if table.column_names.count(name) > 1]:
+        raise ValueError(f"has more than one column {twice[0]!r}")
+    return {name: table[name].to_numpy() for name in table.column_names}
+
+
+COMMANDS = (score, report, export, import_, verify, check, course, doctor, claims, outputs)
+COMMANDS += (protocol,)

@@ -14,7 +14,7 @@ from filelock import FileLock
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from osnb.base import workbook
-from osnb.book import publish
+from osnb.book import runs
 from osnb.book.report import facts
 from osnb.book.verify import verify
 from osnb.evidence import claims, gallery
@@ -129,8 +129,10 @@ def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     yield from _mathjax()
     for notebook in notebooks:
         yield from _notebook(notebook)
-    for paper in papers:
-        yield from _figures(paper)
+    artefacts = [artefact for paper in papers for artefact in paper["done"]]
+    for made in [made for each in artefacts for part in each["parts"] for made in part]:
+        for name in made["files"].values():
+            yield f"{made['place']}/{name}", (made["folder"] / name).read_bytes()
     render = _renderer(notebooks)
     for paper in [paper for paper in papers if paper["done"]]:
         yield f"{paper['key']}.md", render("paper", paper=paper)
@@ -174,7 +176,7 @@ def _shown(content: dict, note: str) -> str:
     """A notebook to be read: with the note under its title, without what needs a kernel."""
     for cell in [cell for cell in content["cells"] if cell["cell_type"] == "code"]:
         for output in cell["outputs"]:
-            output.get("data", {}).pop(publish.WIDGET, None)
+            output.get("data", {}).pop(runs.WIDGET, None)
         last = "".join(cell["source"]).strip().rpartition("\n")[2].strip()
         cell["metadata"]["mystnb"] = {"image": {"alt": f"Output of {last}"}}
     content["metadata"].pop("widgets", None)
@@ -184,12 +186,6 @@ def _shown(content: dict, note: str) -> str:
         for cell in content["cells"]:
             cell.pop("id", None)
     return json.dumps(content, indent=1)
-
-
-def _figures(paper: dict) -> Iterator[tuple[str, bytes]]:
-    for made in [made for each in paper["done"] for part in each["parts"] for made in part]:
-        for name in made["files"].values():
-            yield f"{made['place']}/{name}", (made["folder"] / name).read_bytes()
 
 
 def _renderer(notebooks: list[dict]) -> Callable[..., bytes]:

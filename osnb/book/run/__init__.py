@@ -3,23 +3,6 @@
 `runs/<notebook>/<run>/run.json` says how it went and is the only source of status.
 """
 
-from osnb.book.run.choices import lacking
-from osnb.book.run.execution import done, execute, inputs, not_run, once
+from osnb.book.run.execution import done, execute, inputs, lacking, needs, not_run, once
 from osnb.book.run.kernels import interrupt
-from osnb.book.run.plans import CROSS, SIZES, Plan, Refused, Typed, plan
-
-__all__ = [
-    "CROSS",
-    "SIZES",
-    "Plan",
-    "Refused",
-    "Typed",
-    "done",
-    "execute",
-    "inputs",
-    "interrupt",
-    "lacking",
-    "not_run",
-    "once",
-    "plan",
-]
+from osnb.book.run.plans import SIZES, Plan, Refused, Typed, plan

@@ -1,22 +1,23 @@
 """A run is made at most once at a time, and says in run.json how it went."""
 
+import csv
 import json
 import logging
 import re
+import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from osnb.base import stamps, workbook
-from osnb.book import follows, record
-from osnb.book.publish import publish, results
+from osnb.book import follows, record, runs
 from osnb.book.run import kernels
-from osnb.book.run.checklist import checklist, epochs
-from osnb.book.run.choices import lacking
 from osnb.book.run.kernels import Kernel
 from osnb.book.run.plans import Plan
 
@@ -47,7 +48,7 @@ def done(plan: Plan) -> bool:
         found is not None
         and found["state"] == "done"
         and (plan.directory / "executed.ipynb").is_file()
-        and found.get("outputs") == results(plan.directory)
+        and found.get("outputs") == runs.results(plan.directory)
         and found["parameters"] == plan.parameters
         and found.get("inputs") == inputs(plan)
         and found.get("settings") == plan.follows["settings"]
@@ -56,15 +57,11 @@ def done(plan: Plan) -> bool:
 
 
 def _content(plan: Plan) -> dict[str, Any]:
-    said = {"parameters": plan.parameters, "code": plan.code(), "inputs": inputs(plan)}
-    return plan.follows | said
-
-
-def _hash(content: dict[str, Any]) -> str:
-    """One digest of what a run follows from: parameters that change a number, code and inputs."""
-    parameters = {k: v for k, v in content["parameters"].items() if k not in workbook.LOCAL}
-    rest = {key: content[key] for key in ("settings", "code", "inputs")}
-    return stamps.of(rest | {"parameters": parameters})
+    """What a run follows from, with one digest of all of it that changes a number."""
+    content = plan.follows | {"code": plan.code(), "inputs": inputs(plan)}
+    kept = {key: content[key] for key in ("settings", "code", "inputs")}
+    kept["parameters"] = {k: v for k, v in plan.parameters.items() if k not in workbook.LOCAL}
+    return content | {"parameters": plan.parameters, "hash": stamps.of(kept)}
 
 
 def once(
@@ -91,7 +88,7 @@ def once(
     try:
         with record.lock(plan.directory):
             if not force and done(plan):
-                publish(plan.directory, plan.figures)
+                runs.publish(plan.directory, plan.figures)
                 return {"state": "skipped"}
             if why := lacking(plan):
                 return not_run(plan, why)
@@ -131,7 +128,7 @@ def execute(plan: Plan, *, limit: float = 0, through: Callable | None = None) ->
     with begin as kernel:  # at once: it starts while we find out what it is to do
         content = {"notebook": plan.notebook, "run": plan.run, "seed": plan.parameters.get("seed")}
         content |= _content(plan) | {"attempts": record.attempts(plan.directory)}
-        content |= {"hash": _hash(content), "resumed": epochs(plan)} | record.circumstances()
+        content |= {"resumed": (_last(plan) or {}).get("epoch", 0)} | record.circumstances()
         through = through or partial(_papermill, kernel=kernel)
         with _recorded(plan, content) as heard:
             content |= through(plan, limit, heard)
@@ -156,7 +153,7 @@ def _recorded(plan: Plan, content: dict[str, Any]) -> Iterator[Callable[[int, in
         yield heard
     finally:
         spent = {"finished": record.now(), "seconds": round(time.monotonic() - begun, 1)}
-        content |= spent | {"outputs": results(plan.directory)}
+        content |= spent | {"outputs": runs.results(plan.directory)}
         content["checklist"] = checklist(plan, content)
         record.write(plan.directory, content)
 
@@ -169,15 +166,16 @@ def _papermill(plan: Plan, limit: float, heard: Callable, kernel: Kernel) -> dic
     for old in (aside, plan.directory / "executed.ipynb"):
         old.unlink(missing_ok=True)
     options = {"progress_bar": False, "kernel_name": "python3", "language": "python"}
-    options |= {"start_timeout": 120, "engine_name": kernels.engine(), "heard": heard}
-    options["kernel_manager_class"] = kernel.manager()
+    options |= {"start_timeout": 120, "kernel_manager_class": kernel.manager()}
+    count = len(_cells(plan.source)) + 1  # with the one that papermill injects
+    options["on_cell_start"] = lambda cell_index, **_: heard(cell_index + 1, count)
     with kernels.limited(limit) as reached:
         try:
             execute_notebook(plan.source, aside, plan.given, cwd=plan.source.parent, **options)
             _whole(aside)
             if plan.trains and not (plan.directory / "scores.parquet").is_file():
                 raise FileNotFoundError(f"{plan} wrote no scores.parquet in {plan.directory}")
-            end = {"state": "done", "unpublished": publish(plan.directory, plan.figures)}
+            end = {"state": "done", "unpublished": runs.publish(plan.directory, plan.figures)}
         except Exception as error:
             explained = _explained(error, aside)
             if reached():
@@ -240,3 +238,74 @@ def _cells(notebook: Path) -> list[dict[str, Any]]:
         return json.loads(notebook.read_text())["cells"]
     except (OSError, ValueError):
         return []
+
+
+def lacking(plan: Plan) -> str:
+    """A sentence on the data that a run's readers would not find; empty if nothing is missing."""
+    if "data" not in plan.parameters:
+        return ""
+    settings = runs.settled(plan.parameters)[0] or plan.parameters
+    reader = settings.get("reader", {"name": ""})["name"]
+    folder = workbook.data(plan.parameters["data"])
+    texts = f"{reader} {settings.get('also', '')} {plan.parameters.get('dataset', '')}"
+    for name, patterns in needs().items():
+        if name in texts.split() and not any(any(folder.glob(x)) for x in patterns):
+            places = " or ".join(patterns)
+            return f"the reader {name} needs {places} in {folder} (data, else $OSNB_DATA)"
+    return ""
+
+
+def needs() -> dict[str, list[str]]:
+    """What a reader of osnb.datasets needs in its folder, any of: patterns, by its name."""
+    with (workbook.PACKAGE / "book" / "needs.csv").open(encoding="utf8") as file:
+        return {row["reader"]: row["any of"].split() for row in csv.DictReader(file)}
+
+
+# What a program can fill in of the machine learning reproducibility checklist: Pineau et al. 2021,
+# "Improving Reproducibility in Machine Learning Research", appendix A.
+
+
+def checklist(plan: Plan, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The answers for one run.
+
+    Args:
+        plan: the run.
+        content: of its run.json, as far as it is known.
+    """
+    lock = workbook.root() / "requirements.lock"
+    rows = _rows(plan.directory / "scores.parquet", ["role"])
+    roles = rows and Counter(f"test, {row['role']}" for row in rows)
+    # -r keeps a text that looks like a number
+    given = [("-r" if isinstance(v, str) else "-p", k, str(v)) for k, v in plan.given.items()]
+    command = ["papermill", f"notebooks/{plan.notebook}.ipynb", "OUT.ipynb", *chain(*given)]
+    return {
+        "code": f"notebooks/{plan.notebook}.ipynb at commit {content['commit']}",
+        "command": shlex.join(command),
+        "dependencies": workbook.file_hash(lock) if lock.is_file() else None,
+        "hyperparameters": {k: v for k, v in plan.parameters.items() if k not in workbook.LOCAL},
+        "random seed": plan.parameters.get("seed"),
+        "examples": roles and dict(roles),
+        "measures at the end": _last(plan),
+        "training runs": 1 + len(content["attempts"]) if plan.trains else 0,
+        "runtime in seconds": content.get("seconds"),
+        "infrastructure": {key: content[key] for key in ("processor", "cpus", "memory", "gpus")}
+        | {"peak": content.get("used", {})},
+    }
+
+
+def _last(plan: Plan) -> dict[str, float] | None:
+    """The last row of the history."""
+    rows = _rows(plan.directory / "history.parquet")
+    return rows and rows[-1]
+
+
+def _rows(path: Path, columns: list[str] | None = None) -> list[dict[str, Any]] | None:
+    """The rows of a parquet file; none if there is no whole one."""
+    if not path.is_file():
+        return None
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(path, columns=columns).to_pylist()
+    except (OSError, ValueError, KeyError):
+        return None

@@ -140,23 +140,3 @@ def limited(seconds: float) -> Iterator[Callable[[], bool]]:
     finally:
         timer.cancel()
         late.cancel()
-
-
-def engine() -> str:
-    """Name of a papermill engine that calls `heard(cell, of)` before every cell."""
-    from papermill.engines import NBClientEngine, papermill_engines
-
-    class Told(NBClientEngine):
-        @classmethod
-        def execute_managed_notebook(cls, nb_man, kernel_name, *, heard, **options):
-            start, cells = nb_man.cell_start, len(nb_man.nb.cells)
-
-            def told(cell, cell_index=None, **more):
-                heard((cell_index or 0) + 1, cells)
-                return start(cell, cell_index, **more)
-
-            nb_man.cell_start = told
-            return super().execute_managed_notebook(nb_man, kernel_name, **options)
-
-    papermill_engines.register("osnb", Told)
-    return "osnb"

@@ -18,7 +18,6 @@ from osnb.book import runs
 
 SIZES = ("mini", "tiny", "paper")
 LONGEST = 200  # of a run's name, in characters: file systems hold 255, and its lock and aside more
-CROSS = "4"  # first digit of notebooks that read the results of every paper
 
 
 class Refused(ValueError):
@@ -72,7 +71,7 @@ class Plan:
     @property
     def reads(self) -> str:
         """Pattern of the training notebooks whose results it reads: its paper's, or all of them."""
-        return "*_train" if self.notebook.startswith(CROSS) else f"{self.notebook[0]}?_*_train"
+        return "*_train" if self.notebook.startswith(runs.CROSS) else f"{self.notebook[0]}?_*_train"
 
     @cached_property
     def follows(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 SUMS = "SHA256SUMS"
+MOST = 64 << 20  # bytes of a checksum file
 LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 MADE_BY_USE = re.compile(r"runs/|(.*/)?(\..+|__pycache__(/.*)?|[^/]+\.egg-info(/.*)?)$")
 
@@ -35,35 +36,37 @@ def in_folder(folder: Path) -> dict:
     return files
 
 
-def compare(what: str, files: dict) -> int:
-    """Hold files, opened by functions, against the checksum file among them; their number.
+def compare(what: str, files: dict, sums_file: str = SUMS) -> dict:
+    """Hold files, opened by functions, against the checksum file among them; the checksums.
 
     Raises:
         ValueError: a file is missing, changed or not listed.
     """
-    if SUMS not in files:
-        raise ValueError(f"{what} lacks {SUMS}")
-    with files[SUMS]() as file:
-        lines = file.read().decode("utf8", errors="replace").splitlines()
-    if bad := [line for line in lines if not LINE.fullmatch(line)]:
-        raise ValueError(f"{SUMS} has a line that is no checksum: {bad[0]!r}")
+    if sums_file not in files:
+        raise ValueError(f"{what} lacks {sums_file}")
+    with files[sums_file]() as file:
+        lines = file.read(MOST).decode("utf8", errors="replace").splitlines()
+    if bad := [line for line in lines if not (LINE.fullmatch(line) and line.isprintable())]:
+        raise ValueError(f"{sums_file} has a line that is no checksum of a member: {bad[0]!r}")
     sums = {line[66:]: line[:64] for line in lines}
-    if lost := sorted(sums.keys() ^ (files.keys() - {SUMS})):
+    if len(sums) < len(lines):
+        raise ValueError(f"{sums_file} lists a member twice")
+    if lost := sorted(sums.keys() ^ (files.keys() - {sums_file})):
         more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
-        raise ValueError(f"{SUMS} and the files disagree on {', '.join(lost[:5])}{more}")
+        raise ValueError(f"{sums_file} and the files disagree on {', '.join(lost[:5])}{more}")
     for name, expected in sums.items():
         digest = hashlib.sha256()
         with files[name]() as file:
             for piece in iter(lambda: file.read(1 << 20), b""):
                 digest.update(piece)
         if digest.hexdigest() != expected:
-            raise ValueError(f"{name} has not the checksum that {SUMS} gives")
-    return len(sums)
+            raise ValueError(f"{name} has not the checksum that {sums_file} gives")
+    return sums
 
 
 if __name__ == "__main__":
     place = Path(__file__).resolve().parents[3]
     try:
-        print(f"{compare(str(place), in_folder(place))} files, as {SUMS} says")
+        print(f"{len(compare(str(place), in_folder(place)))} files, as {SUMS} says")
     except ValueError as error:
         sys.exit(str(error))
