@@ -1,7 +1,6 @@
 """The course: what students get holds no answer, what lecturers get grades it."""
 
 import ast
-import base64
 import hashlib
 import html
 import json
@@ -181,10 +180,6 @@ def page(text):
     return {"output_type": "display_data", "data": data, "metadata": {}}
 
 
-def attached(text):
-    return {"x.txt": {"text/plain": base64.b64encode(text.encode()).decode()}}
-
-
 def comment(text):
     return "".join(f"#   {line}\n" for line in text.splitlines())
 
@@ -195,7 +190,6 @@ PLACES = {  # how a text is put into a cell, or into the notebook's metadata
     "output": lambda cell, book, text: cell.update(outputs=[stream(f"{text}\n")]),
     "page": lambda cell, book, text: cell.update(outputs=[page(text)]),
     "metadata": lambda cell, book, text: cell.update(metadata={"nbgrader": {"source": text}}),
-    "attachment": lambda cell, book, text: cell.update(attachments=attached(text)),
     "book": lambda cell, book, text: book["metadata"].update(widgets={"state": {text: 1}}),
 }
 PLANTED = [SOLUTION, LINE, HIDDEN, ANSWER, f'answers = "{KEY}"', KEY, "answers='aabbc'"]
@@ -231,31 +225,12 @@ def test_other_spellings_are_caught_too(added):
         "### BEGIN SOLUTION",
         "# END HIDDEN TESTS",
         f"the answers are {KEY.upper()}",
-        "b, d, a, c, b",
-        "1b 2d 3a 4c 5b",
-        "1. b\n2. d\n3. a\n4. c\n5. b",
-        '["b", "d", "a", "c", "b"]',
         LINE.replace(" ", "").replace("0.5", "0.5 "),
         "**Answers.** none",
         'KEY = "abcd"',
     ]:
         assert added(text, "code"), text
     assert added("Hello.", tags=["teacher"]) == ["planted.ipynb, cell 11 is the teacher's"]
-
-
-@pytest.mark.parametrize("seed", ["7", "101"])
-def test_a_hidden_seed_is_caught_where_words_say_that_it_is_one(work, added, seed):
-    put(work, hidden=HIDDEN.replace("seed=7", f"seed={seed}"))
-    leak = ["planted.ipynb, cell 11 tells the hidden seed (50_work, cell 7)"]
-    for text in [
-        f"The hidden seed is {seed}.",
-        f"Hidden tests draw with\nthe *seed* `{seed}`.",
-        f"Seed {seed} is the hidden one.",
-        f"hidden_seed = {seed}",
-    ]:
-        assert added(text) == leak
-    for text in [f"seed {seed}", "The hidden seed is not 8.", f"hidden tests: {seed} cases"]:
-        assert added(text) == []
 
 
 def test_an_option_that_is_set_apart_is_caught(added):
@@ -275,7 +250,6 @@ def test_an_option_that_is_set_apart_is_caught(added):
         ("osnb/data/table.csv", f"name,key\nwork,{KEY.upper()}\n"),
         ("figures/50_work/mini/x.svg", f"<svg><g><text>{KEY}</text></g></svg>"),
         ("figures/50_work/mini/x.svg", f"<svg><!-- {KEY} --><path d='M 1 2'/></svg>"),
-        ("figures/50_work/mini/x.svg", "<svg>" + "".join(f"<text>{x}</text>" for x in KEY)),
         ("README.md", f"The key: {KEY}"),
         ("README.md", f"# {SOLUTION}"),
         ("params/50_work/small.yaml", f"# {ANSWER}"),
@@ -326,19 +300,12 @@ def test_lines_that_anyone_writes_are_no_leak(work, tmp_path, solution):
 @pytest.mark.parametrize(
     ("extra", "reason"),
     [
-        (
-            cell("code", "def f(x):\n" + region("", SOLUTION, "    ")),
-            "shows a line of the solution",
-        ),
-        (cell("code", SOLUTION.replace("return", "f =")), "shows a line of the solution"),
-        (cell("markdown", "\n".join(SOLUTION.splitlines()[:2])), "shows a line of the solution"),
         (cell("code", "def f(): return 1", grade_id="f", solution=True), "without BEGIN and END"),
         (cell("code", 'answers = "abcda"'), "outside of a region"),
         (cell("markdown", f"Last year's key was {KEY}."), "shows the key of the quiz"),
-        (cell("markdown", f"Mind this. {ANSWER}"), "shows a line of the teacher's cell"),
     ],
 )
-def test_what_stands_twice_in_the_sources_stops_the_copy(work, tmp_path, extra, reason):
+def test_what_no_region_holds_in_the_sources_stops_the_copy(work, tmp_path, extra, reason):
     other = notebook(extra=[extra])
     other["cells"] = other["cells"][:5]
     (work / "notebooks" / "51_other.ipynb").write_text(json.dumps(other))

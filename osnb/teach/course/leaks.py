@@ -1,25 +1,17 @@
 """What of solutions, hidden tests, answers and teacher's cells students could read.
 
 nbgrader clears what regions and tags mark. This looks into every file for what was not marked:
-
-1. Words that a students' copy never holds: region marks, a `teacher` cell, answers filled in, an
-   option of a quiz set in bold.
-2. The key of a quiz, also spaced, numbered or in capitals; a hidden seed, where words call it one.
-3. Secret lines. A line of a region or a teacher's cell that stands nowhere else in the sources is
-   secret by itself. One that also stands outside (`return x`, or the whole solution for a second
-   time) is not; but where one place shows half of a region, in words and signs, it stands there
-   twice. A solution as short as `return logits.max(axis=1)` cannot be told from ordinary code.
-
-Layout, quotes, backslashes and HTML tags are no cover; a hash or another encoding is.
+words that a students' copy never holds (a region's mark, answers filled in, an option of a quiz in
+bold); the key of a quiz; a line of a region or of a teacher's cell that stands nowhere else in the
+sources.
+A line that also stands outside of all regions (`return x`) is no secret.
 """
 
-import base64
 import copy
 import html
 import json
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +20,6 @@ REGION = re.compile(r"^.*BEGIN (SOLUTION|HIDDEN TESTS).*\n((?s:.*?))^.*END \1.*\
 HIDDEN = re.compile(r"^.*BEGIN HIDDEN TESTS.*\n((?s:.*?))^.*END HIDDEN TESTS.*\n?", re.M)
 FILLED = re.compile(r"""\b(answers|key)\s*=\s*\\?["'][a-d]{2,}\\?["']""", re.I)
 KEY = re.compile(r"""\b(?:answers|key)\s*=\s*["']([a-d]{2,})["']""")
-SEED = re.compile(r"\bseed\s*=\s*(\d+)")
 NEVER = {  # what no text of a students' copy holds
     re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS)"): "has the mark of a region",
     FILLED: "has answers filled in",
@@ -39,10 +30,7 @@ NEVER = {  # what no text of a students' copy holds
 }
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 BINARY = {".png", ".parquet", ".whl", ".woff", ".woff2", ".xz", ".zip", ".gz", ".ico", ".inv"}
-PLAIN = re.compile(r"(import|from|def)\b|#")  # a line that tells nothing
-TOKEN = re.compile(r"\w+|[^\w\s]")
 LINE, SHORT = 12, 8  # letters and signs of a line worth a search, and of a hidden test's line
-TELLING, SECOND = 6, 12  # words and signs of a telling line, and of what a second copy shows
 
 
 class Sources(NamedTuple):
@@ -51,7 +39,6 @@ class Sources(NamedTuple):
     Attributes:
         secrets: (where, lines) of each region and teacher's cell.
         keys: of quizzes, and the notebook of each.
-        seeds: of hidden tests, and a notebook of each.
         lines: squeezed lines that stand outside of all secrets.
         text: the same, joined.
         faults: sentences on what cannot be told apart.
@@ -59,7 +46,6 @@ class Sources(NamedTuple):
 
     secrets: list[tuple[str, list[str]]]
     keys: dict[str, str]
-    seeds: dict[str, str]
     lines: set[str]
     text: str
     faults: list[str]
@@ -70,7 +56,7 @@ def leaks(student_folder: Path, source_folder: Path) -> list[str]:
 
     Args:
         student_folder: all files below it are read, wheels left out; of the package `osnb` only
-            keys and seeds count, since solutions are its functions.
+            keys count, since solutions are its functions.
         source_folder: holds the source notebooks.
 
     Returns:
@@ -105,7 +91,7 @@ def file_leaks(path: Path, sources: Sources, *, name: str) -> list[str]:
 
 def read(source_folder: Path) -> Sources:
     """What the notebooks of a folder say, told apart."""
-    sources, shown = Sources([], {}, {}, set(), "", []), []
+    sources, shown = Sources([], {}, set(), "", []), []
     for path in sorted(Path(source_folder).glob("*.ipynb")):
         for number, cell in enumerate(json.loads(path.read_text(encoding="utf8"))["cells"], 1):
             text, where = "".join(cell["source"]), f"{path.stem}, cell {number}"
@@ -117,8 +103,6 @@ def read(source_folder: Path) -> Sources:
             for kind, secret in regions:
                 sources.secrets.append((f"the {kind.lower()} ({where})", _lines(secret)))
                 sources.keys.update(dict.fromkeys(KEY.findall(secret), where))
-                if kind == "HIDDEN TESTS":
-                    sources.seeds.update(dict.fromkeys(SEED.findall(secret), where))
             shown.append(REGION.sub("", text))
             if grading and grading.get("solution") and "SOLUTION" not in dict(regions):
                 sources.faults.append(f"{where} is a solution without BEGIN and END SOLUTION")
@@ -139,13 +123,11 @@ def squeezed(text: str) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in a json value, keys included, lists of lines joined; base64 is opened."""
+    """Every text in a json value, keys included, lists of lines joined."""
     if isinstance(value, list) and all(isinstance(line, str) for line in value):
         value = "".join(line if line.endswith("\n") else f"{line}\n" for line in value)
     if isinstance(value, str):
         yield value
-        with suppress(ValueError):
-            yield base64.b64decode("".join(value.split()), validate=True).decode("utf8")
     elif isinstance(value, dict):
         yield from value
         value = list(value.values())
@@ -175,29 +157,13 @@ def _in_text(where: str, text: str, sources: Sources) -> list[str]:
 
 
 def _told(where: str, text: str, sources: Sources) -> list[str]:
-    """The keys and the hidden seeds that a text tells."""
-    plain = text.replace("_", " ")
-    keys = [of for key, of in sources.keys.items() if _key(key).search(text)]
-    seeds = [of for seed, of in sources.seeds.items() if _seed(seed).search(plain)]
-    return [f"{where} shows the key of the quiz ({of})" for of in keys] + [
-        f"{where} tells the hidden seed ({of})" for of in seeds
+    """The keys that a text tells, as one word."""
+    words = set(re.findall(r"\w+", text.lower()))
+    return [
+        f"{where} shows the key of the quiz ({of})"
+        for key, of in sources.keys.items()
+        if key in words
     ]
-
-
-@cache
-def _seed(seed: str) -> re.Pattern:
-    """Finds "the hidden seed is N", "hidden tests use the seed N" and "seed N is hidden"."""
-    few = r"(?:\W+\w+){0,4}?\W+"
-    told = rf"hidden{few}seeds?{few}{seed}|seeds?{few}{seed}{few}hidden"
-    return re.compile(rf"\b(?:{told})\b", re.I)
-
-
-@cache
-def _key(key: str) -> re.Pattern:
-    """Finds abcd, ABCD, a b c d, "a", "b", ... and 1. a 2. b ..."""
-    plain = r"\W{0,4}".join(key)
-    counted = r"\W{1,6}".join(rf"{i}\W{{0,4}}{letter}" for i, letter in enumerate(key, start=1))
-    return re.compile(rf"(?<!\w)(?:{plain}|{counted})(?!\w)", re.I)
 
 
 def _shown(secret: list[str], whole: str, lines: set[str], sources: Sources) -> str:
@@ -208,11 +174,7 @@ def _shown(secret: list[str], whole: str, lines: set[str], sources: Sources) -> 
             return line
         if len(small) >= LINE and small in whole and small not in sources.text:
             return line
-    words = {line: len(TOKEN.findall(line)) for line in secret if not PLAIN.match(line)}
-    telling = {squeezed(x.removeprefix("return ")): n for x, n in words.items() if n >= TELLING}
-    twice = [small for small in telling if small in whole]
-    enough = max(SECOND, sum(telling.values()) / 2)
-    return twice[0] if sum(telling[small] for small in twice) >= enough else ""
+    return ""
 
 
 def without_hidden_tests(book: Any) -> Any:
