@@ -10,6 +10,7 @@ import torch
 from osnb import losses, plots, protocols
 from osnb.base.labels import NEGATIVE
 from osnb.base.outputs import Outputs
+from osnb.evidence import frames, selective
 from osnb.protocols import hierarchy
 
 # Costs
@@ -22,8 +23,14 @@ def pool(samples=40, methods=("Baseline", "OE"), panels=("all",), digits=1):
     for panel, method in itertools.product(panels, methods):
         kind = rng.choice(["", "near", "wrong prediction"], samples)
         score = rng.normal(kind == "", 0.6).round(digits)
-        parts.append(pd.DataFrame({"panel": panel, "method": method, "kind": kind, "score": score}))
+        parts.append(
+            pd.DataFrame({"panel": panel, "printed": method, "kind": kind, "score": score})
+        )
     return pd.concat(parts, ignore_index=True)
+
+
+def cheapest(points, **costs):
+    return selective.cost_points(points, **costs).query("cheapest")
 
 
 def by_hand(rows, threshold, wrong, rejection):
@@ -42,10 +49,10 @@ COSTS = [(1.0, 1.0), (5.0, 1.0), (1.0, 5.0), (0.0, 1.0), (1.0, 0.0), (0.0, 0.0),
 @pytest.mark.parametrize(("wrong", "rejection"), COSTS)
 def test_the_cheapest_threshold_is_that_of_trying_all(wrong, rejection):
     samples = pool()
-    best = plots.cost_table(plots.coverage_points(samples), wrong=wrong, rejection=rejection)
-    assert list(best["method"]) == ["Baseline", "OE"]
+    best = cheapest(selective.coverage_points(samples), wrong=wrong, rejection=rejection)
+    assert list(best["printed"]) == ["Baseline", "OE"]
     for row in best.itertuples():
-        rows = samples[samples["method"] == row.method]
+        rows = samples[samples["printed"] == row.printed]
         tried = [*rows["score"], np.inf]
         least = min(by_hand(rows, at, wrong, rejection) for at in tried)
         assert row.cost == pytest.approx(least, abs=1e-12)
@@ -55,7 +62,7 @@ def test_the_cheapest_threshold_is_that_of_trying_all(wrong, rejection):
 
 def test_every_operating_point_costs_what_its_samples_cost():
     samples = pool(methods=("x",))
-    points = plots.cost_points(plots.coverage_points(samples), wrong=3, rejection=2)
+    points = selective.cost_points(selective.coverage_points(samples), wrong=3, rejection=2)
     assert points["threshold"].is_monotonic_decreasing
     assert len(points) == samples["score"].nunique() + 1
     for row in points.itertuples():
@@ -63,18 +70,18 @@ def test_every_operating_point_costs_what_its_samples_cost():
 
 
 def test_free_errors_accept_all_free_rejections_only_what_is_never_wrong_and_scale_is_nothing():
-    points = plots.coverage_points(pool(methods=("x",)))
-    assert plots.cost_table(points, wrong=0, rejection=1)["coverage"].item() == 1
-    assert plots.cost_table(points, wrong=1, rejection=0)["cost"].item() == 0
-    assert plots.cost_table(points, wrong=0, rejection=0)["coverage"].item() == 1  # of equal ones
-    once, thrice = (plots.cost_table(points, wrong=2 * k, rejection=k) for k in (1, 3))
+    points = selective.coverage_points(pool(methods=("x",)))
+    assert cheapest(points, wrong=0, rejection=1)["coverage"].item() == 1
+    assert cheapest(points, wrong=1, rejection=0)["cost"].item() == 0
+    assert cheapest(points, wrong=0, rejection=0)["coverage"].item() == 1  # of equal ones
+    once, thrice = (cheapest(points, wrong=2 * k, rejection=k) for k in (1, 3))
     assert once["threshold"].item() == thrice["threshold"].item()
 
 
 def test_a_dearer_rejection_never_accepts_less():
-    points = plots.coverage_points(pool(methods=("x",)))
+    points = selective.coverage_points(pool(methods=("x",)))
     costs = np.linspace(0, 4, 17)
-    accepted = [plots.cost_table(points, wrong=2, rejection=c)["coverage"].item() for c in costs]
+    accepted = [cheapest(points, wrong=2, rejection=c)["coverage"].item() for c in costs]
     assert accepted == sorted(accepted)
 
 
@@ -123,7 +130,7 @@ def judged_table(samples=60):
 @pytest.mark.parametrize("threshold", [0.0, 0.4, 0.75, 2.0])
 def test_the_images_are_the_worst_errors_on_either_side_of_the_threshold(threshold):
     table = judged_table()
-    found = plots.judged(table, score="max_softmax", threshold=threshold, most=4)
+    found = frames.judged(table, score="max_softmax", threshold=threshold, most=4)
     unknown = table.loc[table["role"] == "unknown", "max_softmax"]
     known = table.loc[table["role"] == "known", "max_softmax"]
     accepted = sorted(unknown[unknown >= threshold], reverse=True)[:4]
@@ -145,7 +152,7 @@ def test_an_array_and_a_function_give_the_same_images_and_they_are_those_of_the_
     whole = plots.operating_point(table, images=images, **point)
     asked = plots.operating_point(table, images=lambda rows: images[rows["place"]], **point)
     assert whole._repr_png_() == asked._repr_png_()
-    found = plots.judged(table, **point)
+    found = frames.judged(table, **point)
     for shown, rows in zip(drawn(whole), found.values(), strict=True):
         np.testing.assert_allclose(
             [pixels[..., 0] for pixels in shown], images[rows["place"]] / 255
@@ -178,7 +185,11 @@ def test_where_nothing_is_accepted_the_row_says_so():
 
 FIGURES = {
     "costs": lambda: plots.least_cost(
-        plots.coverage_points(pool(methods=list("abcdefg"))), wrong=1, rejection=1
+        selective.cost_points(
+            selective.coverage_points(pool(methods=list("abcdefg"))), wrong=1, rejection=1
+        ),
+        wrong=1,
+        rejection=1,
     ),
     "gradients": lambda: plots.loss_gradients(
         plots.gradient_points([1, 0, -1], background=0, weight=1)

@@ -5,6 +5,7 @@ import pandas as pd
 
 from osnb.evidence import tables
 from osnb.evidence.claims import printed
+from osnb.evidence.frames import need
 from osnb.evidence.tasks import NOISE, UNKNOWN, WITHOUT
 
 IN_TABLE_2 = {"cifar": "CIFAR", "imagenet": "ImageNet"}
@@ -18,6 +19,7 @@ SETS["imagenet"] |= {"food101": "Food-32", "caltech256": "Caltech-45", "places36
 SETS["imagenet"] |= {"gaussian noise": "Gaussian Noise"}
 HEADS = {"accuracy": "ACC, %", "aurc": "AURC x 1000", "e_aurc": "E-AURC x 1000"}
 HEADS |= {"auroc": "AUROC, %", "fpr95": "FPR95, %"}
+SOFTMAX = ["printed", "kind", "class", "known", "softmax", "runs"]
 SETTING = ["place", "task", "source", "metric"]  # of one number of a method
 
 
@@ -104,3 +106,42 @@ def pool_sizes(pools: pd.DataFrame) -> str:
         f"{x['place']}: {size} samples in the pool, {x['paper']} in Table 2, {of[x['alike']]}"
         for x, size in zip(rows, sizes, strict=True)
     )
+
+
+def mean_softmax(means: pd.DataFrame, classes: pd.DataFrame, *, at_most: int) -> pd.DataFrame:
+    """Figure 7's cells: the mean softmax vector of each unknown class, the mean over seeds.
+
+    For an unknown class u of n_u samples and a known class c,
+
+        cell(u, c) = 1 / n_u sum_{i in u} softmax_c(x_i)
+
+    Args:
+        means: one row per run and class, columns printed, class, source and 0 to K - 1 (as text),
+            the softmax of each known class, the mean over the class's samples. No row gives none.
+        classes: columns class, source, kind (known, near, far, noise), label (of a known class,
+            0 to K - 1) and name. Rows and columns of the figure stand in this order.
+        at_most: classes of a kind, those whose largest cell is the largest over all methods'
+            mean.
+
+    Returns:
+        printed, kind, class (the name of an unknown one), known (the name of a known one), softmax
+        and runs (how many it is the mean of).
+
+    Raises:
+        ValueError: a column is missing.
+    """
+    if means.empty:
+        return pd.DataFrame(columns=SOFTMAX)
+    need(classes, ["class", "source", "kind", "label", "name"])
+    is_known = classes["kind"] == "known"
+    names = classes[is_known].sort_values("label").astype({"label": str})
+    names = dict(zip(names["label"], names["name"], strict=True))
+    need(means, ["printed", "class", "source", *names])
+    long = classes[~is_known].merge(means, on=["class", "source"]).drop(columns=["class"])
+    long = long.rename(columns={"name": "class"}).melt(SOFTMAX[:3], [*names], "known", "softmax")
+    long["known"] = long["known"].map(names)
+    cells = long.groupby(SOFTMAX[:4], sort=False)["softmax"].agg(["mean", "size"]).reset_index()
+    surest = cells.groupby(SOFTMAX[:3])["mean"].max().groupby(["kind", "class"]).mean()
+    surest = surest.groupby("kind").nlargest(at_most).index.droplevel(0)
+    cells = cells[pd.MultiIndex.from_frame(cells[["kind", "class"]]).isin(surest)]
+    return cells.set_axis(SOFTMAX, axis=1).reset_index(drop=True)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from osnb import metrics
+
 
 class Missing(LookupError):
     """A number that no run and no printed table gives; the message says which."""
@@ -89,9 +91,13 @@ class Evidence:
 
     def only(self, fits: pd.Series | np.ndarray) -> "Evidence":
         """The rows where `fits` (n,) is true, none of them used."""
-        fits = np.asarray(fits, bool)
-        values = {name: column[fits] for name, column in self.values.items()}
-        return Evidence(self.keys[fits].reset_index(drop=True), values)
+        return self.at(self.keys[np.asarray(fits, bool)])
+
+    def at(self, keys: pd.DataFrame) -> "Evidence":
+        """The numbers under other keys: a row each, whose index is that of a row here."""
+        rows = keys.index.to_numpy(int)
+        values = {name: column[rows] for name, column in self.values.items()}
+        return Evidence(keys.reset_index(drop=True), values)
 
     def unread(self) -> "Evidence":
         """The same numbers, none of them used."""
@@ -104,6 +110,12 @@ class Evidence:
     def points(self) -> pd.DataFrame:
         """The keys and, of each measure, the number itself."""
         return self.keys.assign(**{name: column[:, 0] for name, column in self.values.items()})
+
+    def table(self, measure: str) -> pd.DataFrame:
+        """The keys, a measure, and low and high, where 95 % of its resamples lie (NaN without)."""
+        column = self.column(measure)
+        ends = metrics.interval(column.T)[1:] if self.resamples else (np.nan, np.nan)
+        return self.keys.assign(**{measure: column[:, 0]}, low=ends[0], high=ends[1])
 
     def fits(self, **where: str) -> np.ndarray:
         """(n,) whether a row has these keys; a key that the frame lacks fits none."""

@@ -11,9 +11,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from pandas import DataFrame as Frame
 
-from osnb.plots.style import LOSSES, PROTOCOLS, ROLES, Figure, label, looks, need, present
+from osnb.evidence.frames import need
+from osnb.plots.style import LOSSES, PROTOCOLS, ROLES, Figure, label, looks, present
 
-ORDERS = {"role": ROLES, "protocol": PROTOCOLS, "loss": LOSSES}
+ORDERS = {"role": ROLES, "benchmark": PROTOCOLS, "method": LOSSES, "loss": LOSSES}
 ENDS = ("low", "high")
 
 
@@ -47,7 +48,7 @@ def facets(
     Returns:
         The figure, and of each panel (axes, its rows of the table, its value or values).
     """
-    levels = [present(table[name], ORDERS.get(name)) for name in by]
+    levels = [present(table[name], ORDERS.get(name, ())) for name in by]
     columns = min(wrap, len(levels[-1]))
     rows = len(levels[0]) if len(by) > 1 else -(-len(levels[0]) // columns)
     width = min(width, widest / columns)

@@ -10,7 +10,8 @@ import pandas as pd
 from osnb import metrics
 from osnb.base.catalogue import Catalogue
 from osnb.evidence import tables
-from osnb.evidence.build import evidence, mean_over, over_splits
+from osnb.evidence.across import mean_over, over_splits
+from osnb.evidence.build import evidence
 from osnb.evidence.claims import arithmetic, compare, computed, printed
 from osnb.evidence.names import CONFIDENCE, in_print, placed
 from osnb.evidence.numbers import Evidence, Missing, Same
