@@ -38,16 +38,14 @@ def over_splits(numbers: Evidence, *measures: str) -> Evidence:
     The divisor is n - 1; the seeds of a split are averaged, and one split has NaN.
     """
     alike = [name for name in KEYS if name not in ("run", "split", "seed")]
-    splits, values = numbers.keys["split"].to_numpy(), dict(numbers.values)
+    apart, values = averaged(numbers, *alike, "split"), dict(numbers.values)
+    groups = apart.keys.groupby(alike).groups
+    spreads = pd.MultiIndex.from_frame(numbers.keys[alike])
     for measure in measures:
-        column = numbers.column(measure)
-        spread = np.full(column.shape, np.nan)
-        for rows in numbers.keys.groupby(alike, sort=False).indices.values():
-            names = sorted(set(splits[rows]))
-            means = [column[rows[splits[rows] == name]].mean(axis=0) for name in names]
-            if len(means) > 1:
-                spread[rows] = np.std(means, axis=0, ddof=1)
-        values[f"{measure}_std"] = spread
+        column = apart.column(measure)
+        sd = {key: np.std(column[at], axis=0, ddof=1) for key, at in groups.items() if len(at) > 1}
+        none = np.full(column.shape[1], np.nan)
+        values[f"{measure}_std"] = np.array([sd.get(key, none) for key in spreads])
     return Evidence(numbers.keys, values)
 
 

@@ -4,10 +4,15 @@ import numpy as np
 import pandas as pd
 
 from osnb.evidence import tables
-from osnb.evidence.claims import printed
 from osnb.evidence.frames import need
-from osnb.evidence.tasks import NOISE, UNKNOWN, WITHOUT
+from osnb.evidence.tasks import NOISE, UNKNOWN, WITHOUT, WRONG
 
+# measures, how they are printed, and tasks
+MEASURES = {"ACC": "accuracy", "AURC_x1000": "aurc", "AUROC": "auroc", "FPR_95TPR": "fpr95"}
+UNITS = {"accuracy": 100, "aurc": 1000, "auroc": 100, "fpr95": 100}  # printed per rate
+TASKS = {"classification": WRONG, "misclassification_detection": WRONG}
+TASKS |= {"near_ood_detection": "near", "far_ood_detection": "far", "unknown_detection": UNKNOWN}
+TABLES = {"cifar": 5, "imagenet": 6}
 IN_TABLE_2 = {"cifar": "CIFAR", "imagenet": "ImageNet"}
 # what a set of ours is, or stands for, in Tables 5 and 6
 SETS = {"cifar": {"known": "CIFAR-40", "near": "CIFAR-60", "all": "CIFAR-based (all)"}}
@@ -31,11 +36,11 @@ def results() -> pd.DataFrame:
         value and paper_sd, the same as rates; twice ("yes" where another method has the same mean
         and the same deviation over five trainings, else "").
     """
-    parts = [tables.published("kim2021", f"table{n}") for n in (5, 6)]
-    rows = pd.concat(parts, keys=["cifar", "imagenet"], names=["place"]).reset_index(level=0)
+    parts = {place: tables.published("kim2021", f"table{n}") for place, n in TABLES.items()}
+    rows = pd.concat(parts, names=["place"]).reset_index(level=0)
     rows = rows.rename(columns={"method": "printed", "dataset": "source"})
-    rows = rows.replace({"metric": printed.MEASURES, "task": printed.TASKS})
-    unit = rows["metric"].map(printed.UNITS)
+    rows = rows.replace({"metric": MEASURES, "task": TASKS})
+    unit = rows["metric"].map(UNITS)
     rows = rows.assign(value=rows["mean"] / unit, paper_sd=rows["std"] / unit)
     twice = rows.duplicated([*SETTING, "mean", "std"], keep=False) & rows["std"].notna()
     twice &= rows["metric"] != "accuracy"  # ODIN has Baseline's: it is the same network
