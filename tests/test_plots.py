@@ -15,7 +15,7 @@ from matplotlib.text import Text
 
 from osnb import metrics, plots
 from osnb.evidence import across, frames, kim2021, selective
-from osnb.evidence.numbers import Evidence
+from osnb.evidence.build import Evidence
 from osnb.plots.style import LENGTH, Figure, plain
 
 TOPICS = [

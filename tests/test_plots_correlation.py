@@ -9,7 +9,7 @@ from scipy import stats
 
 from osnb import metrics, plots
 from osnb.evidence import across
-from osnb.evidence.numbers import Evidence
+from osnb.evidence.build import Evidence
 
 GROUP = ["panel", "series", "mark"]
 

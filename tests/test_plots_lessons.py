@@ -11,6 +11,7 @@ from osnb import losses, plots, protocols
 from osnb.base.labels import NEGATIVE
 from osnb.base.outputs import Outputs
 from osnb.evidence import frames, selective
+from osnb.evidence.selective import cost_points as costs
 from osnb.protocols import hierarchy
 
 # Costs
@@ -29,8 +30,8 @@ def pool(samples=40, methods=("Baseline", "OE"), panels=("all",), digits=1):
     return pd.concat(parts, ignore_index=True)
 
 
-def cheapest(points, **costs):
-    return selective.cost_points(points, **costs).query("cheapest")
+def cheapest(points, **prices):
+    return costs(points, **prices).query("cheapest")
 
 
 def by_hand(rows, threshold, wrong, rejection):
@@ -62,7 +63,7 @@ def test_the_cheapest_threshold_is_that_of_trying_all(wrong, rejection):
 
 def test_every_operating_point_costs_what_its_samples_cost():
     samples = pool(methods=("x",))
-    points = selective.cost_points(selective.coverage_points(samples), wrong=3, rejection=2)
+    points = costs(selective.coverage_points(samples), wrong=3, rejection=2)
     assert points["threshold"].is_monotonic_decreasing
     assert len(points) == samples["score"].nunique() + 1
     for row in points.itertuples():
@@ -80,8 +81,8 @@ def test_free_errors_accept_all_free_rejections_only_what_is_never_wrong_and_sca
 
 def test_a_dearer_rejection_never_accepts_less():
     points = selective.coverage_points(pool(methods=("x",)))
-    costs = np.linspace(0, 4, 17)
-    accepted = [cheapest(points, wrong=2, rejection=c)["coverage"].item() for c in costs]
+    prices = np.linspace(0, 4, 17)
+    accepted = [cheapest(points, wrong=2, rejection=c)["coverage"].item() for c in prices]
     assert accepted == sorted(accepted)
 
 
@@ -147,59 +148,51 @@ def drawn(figure):
 
 def test_an_array_and_a_function_give_the_same_images_and_they_are_those_of_the_rows():
     table = judged_table()
-    images = np.random.default_rng(0).integers(0, 256, (60, 6, 5), dtype=np.uint8)
+    images = np.random.default_rng(0).integers(0, 256, (60, 3, 6, 5), dtype=np.uint8)
     point = {"score": "max_softmax", "threshold": 0.5}
     whole = plots.operating_point(table, images=images, **point)
     asked = plots.operating_point(table, images=lambda rows: images[rows["place"]], **point)
     assert whole._repr_png_() == asked._repr_png_()
     found = frames.judged(table, **point)
     for shown, rows in zip(drawn(whole), found.values(), strict=True):
-        np.testing.assert_allclose(
-            [pixels[..., 0] for pixels in shown], images[rows["place"]] / 255
-        )
+        np.testing.assert_array_equal([p[..., 0] for p in shown], images[rows["place"], 0])
 
 
 @pytest.mark.parametrize(
     ("images", "said"),
     [
-        (np.zeros((59, 4, 4)), "each of 60 rows; got 59"),
-        (np.zeros((60, 4)), "need images"),
-        (np.zeros((60, 4, 4, 2)), "need images"),
-        (np.full((60, 4, 4), 1.5), "floats in"),
-        (lambda rows: np.zeros((len(rows) + 1, 4, 4)), "each of 7 rows; got 8"),
+        (np.zeros((59, 1, 4, 4), np.uint8), "need 60 images .* got 59"),
+        (np.zeros((60, 4), np.uint8), r"got 60: \(4,\)"),
+        (np.zeros((60, 3, 4, 4)), "float64"),
+        (lambda rows: np.zeros((len(rows) + 1, 1, 4, 4), np.uint8), "need 7 images .* got 8"),
     ],
 )
 def test_images_that_do_not_fit_are_refused(images, said):
+    point = {"score": "max_softmax", "threshold": 0.5, "images": images}
     with pytest.raises(ValueError, match=said):
-        plots.operating_point(judged_table(90).head(60), score="max_softmax", threshold=0.5,
-                              images=images)  # fmt: skip
+        plots.operating_point(judged_table(90).head(60), **point)
+
+
+NONE = {"threshold": 2.0, "images": np.zeros((60, 1, 4, 4), np.uint8)}
 
 
 def test_where_nothing_is_accepted_the_row_says_so():
-    images = np.zeros((60, 4, 4))
-    figure = plots.operating_point(
-        judged_table(), score="max_softmax", threshold=2.0, images=images
-    )
+    figure = plots.operating_point(judged_table(), score="max_softmax", **NONE)
     assert [text.get_text() for text in figure.axes[3].texts] == ["none at this threshold"]
 
 
+ONE = {"wrong": 1, "rejection": 1}
 FIGURES = {
     "costs": lambda: plots.least_cost(
-        selective.cost_points(
-            selective.coverage_points(pool(methods=list("abcdefg"))), wrong=1, rejection=1
-        ),
-        wrong=1,
-        rejection=1,
+        costs(selective.coverage_points(pool(methods=list("abcdefg"))), **ONE), **ONE
     ),
     "gradients": lambda: plots.loss_gradients(
         plots.gradient_points([1, 0, -1], background=0, weight=1)
     ),
     "images": lambda: plots.operating_point(
-        judged_table(), score="max_softmax", threshold=0.5, images=np.zeros((60, 6, 5), np.uint8)
+        judged_table(), score="max_softmax", threshold=0.5, images=np.zeros((60, 3, 6, 5), np.uint8)
     ),
-    "no image": lambda: plots.operating_point(
-        judged_table(), score="max_softmax", threshold=2.0, images=np.zeros((60, 4, 4))
-    ),
+    "no image": lambda: plots.operating_point(judged_table(), score="max_softmax", **NONE),
 }
 
 # Roles

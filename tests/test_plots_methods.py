@@ -6,7 +6,7 @@ import pytest
 
 from osnb import plots
 from osnb.evidence import across
-from osnb.evidence.numbers import Evidence
+from osnb.evidence.build import Evidence
 
 FINDINGS = [("MLS above MSP", "mls", "msp", "above"), ("near ARPL", "mls", "arpl", "within")]
 ROWS = [

@@ -7,7 +7,7 @@ import pytest
 from osnb import metrics, plots
 from osnb.evidence import frames, kim2021
 from osnb.evidence.across import summary
-from osnb.evidence.numbers import Evidence
+from osnb.evidence.build import Evidence
 
 KEYS = pd.DataFrame(
     [("a", "edl", "0"), ("b", "edl", "1"), ("c", "ensemble", "0")],

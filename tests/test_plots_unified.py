@@ -9,7 +9,7 @@ import pytest
 from osnb import metrics, plots
 from osnb.evidence import selective, tables
 from osnb.evidence.across import gains
-from osnb.evidence.numbers import Evidence
+from osnb.evidence.build import Evidence
 
 PRINTED = {  # Figure 5, in percent: by hand from Tables 5 and 6
     ("cifar", "CRL"): 1.1258,

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from osnb import metrics
-from osnb.evidence.build import KEYS
-from osnb.evidence.numbers import Evidence
+from osnb.evidence.build import KEYS, Evidence
 
 FEW = 3  # two points lie on a line, and two methods have one of two orders
 RHO = ["panel", "points", "rho", "low", "high", "spearman"]

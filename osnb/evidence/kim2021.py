@@ -102,17 +102,6 @@ def beside(compared: pd.DataFrame, pools: pd.DataFrame) -> pd.DataFrame:
     return compared.assign(**gone, within=compared["within"].mask(other, ""))
 
 
-def pool_sizes(pools: pd.DataFrame) -> str:
-    """A line for each benchmark: how large its pools are, and whether AURCs can be subtracted."""
-    of = {False: "so unified AURCs have no difference", True: "as many"}
-    rows = pools.to_dict("records")
-    sizes = [" to ".join(f"{n}" for n in dict.fromkeys((x["fewest"], x["most"]))) for x in rows]
-    return "\n".join(
-        f"{x['place']}: {size} samples in the pool, {x['paper']} in Table 2, {of[x['alike']]}"
-        for x, size in zip(rows, sizes, strict=True)
-    )
-
-
 def mean_softmax(means: pd.DataFrame, classes: pd.DataFrame, *, at_most: int) -> pd.DataFrame:
     """Figure 7's cells: the mean softmax vector of each unknown class, the mean over seeds.
 

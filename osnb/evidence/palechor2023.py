@@ -6,7 +6,7 @@ import pandas as pd
 from osnb import metrics
 from osnb.evidence import tables
 from osnb.evidence.across import gains, summary
-from osnb.evidence.numbers import Evidence
+from osnb.evidence.build import Evidence
 
 FPRS = (1e-3, 1e-2, 1e-1, 1.0)  # columns of Table 2
 TABLE_2 = {"gamma_plus": "negative", "gamma_minus": "negative"}  # measures, and their task

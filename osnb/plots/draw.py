@@ -239,11 +239,20 @@ def heat(ax: Axes, cells: Frame, *, low: float, high: float, **settings) -> None
     ax.set(xlabel="", ylabel="")
 
 
-def picture(ax: Axes, pixels: np.ndarray) -> None:
+def picture(ax: Axes, pixels: np.ndarray, **place) -> None:
     """An image (3, H, W) or (1, H, W) of uint8, enlarged without smoothing."""
     grey = {"cmap": "gray", "vmin": 0, "vmax": 255}
-    ax.imshow(pixels.transpose(1, 2, 0), interpolation="none", **grey)
+    ax.imshow(pixels.transpose(1, 2, 0), interpolation="none", **grey | place)
     bare(ax)
+
+
+def check_images(images: Sequence[np.ndarray], count: int) -> None:
+    """Raise ValueError unless there are `count` images (3, H, W) or (1, H, W) of uint8."""
+    kinds = {(pixels.shape, pixels.dtype.name) for pixels in images}
+    odd = [(s, t) for s, t in kinds if len(s) != 3 or s[0] not in {1, 3} or t != "uint8"]
+    if odd or len(images) != count:
+        some = "; ".join(f"{shape} {kind}" for shape, kind in odd or kinds)
+        raise ValueError(f"need {count} images (1 or 3, H, W) uint8; got {len(images)}: {some}")
 
 
 def sheet(

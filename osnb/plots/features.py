@@ -49,22 +49,21 @@ def feature_norms(history: pd.DataFrame) -> Figure:
     history = history.assign(ratio=history["norm_known"] / history["norm_unknown"])
     plane, wide = (history[mask] for mask in (history["features"] == 2, history["features"] != 2))
     figure = Figure(figsize=(9.2, 6.6))
-    grid, letters = figure.add_gridspec(3, 12), iter("abcdefghij")
-    for row, part, other in ((0, plane, "2"), (1, wide, "> 2")):
+    mosaic = figure.subplot_mosaic("aaaabbbbcccc\nddddeeeeffff\nggghhhiiijjj")
+    axes = iter(mosaic.items())
+    for part, other in ((plane, "2"), (wide, "> 2")):
         part = part[part["weight_decay"] == part["weight_decay"].min()]
         size = "/".join(map(str, sorted(set(part["features"])))) or other
-        for k, (title, styles) in enumerate(QUANTITIES.items()):
-            ax = figure.add_subplot(grid[row, 4 * k : 4 * k + 4])
+        for (title, styles), (letter, ax) in zip(QUANTITIES.items(), axes, strict=False):
             ax.set_ylabel("AUROC" if styles is RULES else "mean norm")
             long = part.melt("epoch", [*styles], "by")
-            _epochs(ax, long, styles, f"{next(letters)}   {title}, D = {size}")
+            _epochs(ax, long, styles, f"{letter}   {title}, D = {size}")
     names = [f"weight decay {decay:g}" for decay in sorted(set(wide["weight_decay"]))]
     decays = wide["weight_decay"].map("weight decay {:g}".format)
-    for k, (column, name) in enumerate(SWEEP.items()):
-        ax = figure.add_subplot(grid[2, 3 * k : 3 * k + 3])
+    for (column, name), (letter, ax) in zip(SWEEP.items(), axes, strict=True):
         ax.set_ylabel(name)
         long = wide[["epoch"]].assign(by=decays, value=wide[column])
-        _epochs(ax, long, looks(names), f"{next(letters)}   by weight decay")
+        _epochs(ax, long, looks(names), f"{letter}   by weight decay")
     return finished(figure, about="dotted: AUROC of chance, or equal norms")
 
 

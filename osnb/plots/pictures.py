@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 
 from osnb.evidence.frames import need
 from osnb.plots.bars import BINS
-from osnb.plots.draw import absent, facets, finished, heat, panels, picture, sheet
+from osnb.plots.draw import absent, check_images, facets, finished, heat, panels, picture, sheet
 from osnb.plots.style import Figure, laid_out, present
 
 # What a task wants of a kind of sample: colours of the field.
@@ -40,7 +40,7 @@ def contact_sheet(
     Raises:
         ValueError: an image of another shape or type, or a label too many or too few.
     """
-    _check(images, len(images))
+    check_images(images, len(images))
     wanted = {"rows": {-(-len(images) // columns)}, "titles": {len(images), columns}}
     for name, labels in (("rows", rows), ("titles", titles)):
         if len(labels) not in {0, *wanted[name]}:
@@ -63,7 +63,7 @@ def class_sheet(classes: pd.DataFrame, images: np.ndarray) -> Figure:
         ValueError: a column is missing, or images are of another shape or type.
     """
     need(classes, ["row", "bin", "name", "value"])
-    _check([pixels for some in images for pixels in some], len(classes) * images.shape[1])
+    check_images([pixels for some in images for pixels in some], len(classes) * images.shape[1])
     rows, columns = present(classes["row"]), present(classes["bin"], BINS)
     places = [None] * (len(rows) * len(columns))
     titles = [""] * len(places)
@@ -93,7 +93,7 @@ def task_sketch(tasks: pd.DataFrame, images: np.ndarray) -> Figure:
     rows, kinds = present(tasks["task"]), present(tasks["kind"])
     if other := sorted(set(tasks["answer"]) - set(ANSWERS)):
         raise ValueError(f"need accept, reject or nothing as an answer; got {', '.join(other)}")
-    _check(images, len(kinds))
+    check_images(images, len(kinds))
     height = 0.42 * len(rows)
     figure = Figure(figsize=(7.4, 1.6 + height))
     grid = figure.add_gridspec(2, len(kinds), height_ratios=(1.1, height))
@@ -107,14 +107,6 @@ def task_sketch(tasks: pd.DataFrame, images: np.ndarray) -> Figure:
     heat(figure.add_subplot(grid[1, :]), codes, low=0, high=2, linewidths=3, **look)
     figure.axes[-1].set_xticks([])
     return figure
-
-
-def _check(images: Sequence[np.ndarray], count: int) -> None:
-    kinds = {(pixels.shape, pixels.dtype.name) for pixels in images}
-    odd = [(s, t) for s, t in kinds if len(s) != 3 or s[0] not in {1, 3} or t != "uint8"]
-    if odd or len(images) != count:
-        some = "; ".join(f"{shape} {kind}" for shape, kind in odd or kinds)
-        raise ValueError(f"need {count} images (1 or 3, H, W) uint8; got {len(images)}: {some}")
 
 
 def roughness(images: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from osnb import metrics
 from osnb.evidence.frames import histograms, judged, operating_counts
-from osnb.plots.draw import bare, heat, legend, steps
+from osnb.plots.draw import bare, check_images, heat, legend, picture, steps
 from osnb.plots.style import ROLES, SCORES, Figure, laid_out, looks, room_above
 
 OUTCOMES = {"right": "accepted,\nright", "wrong": "accepted,\nwrong", "rejected": "rejected"}
@@ -35,8 +35,8 @@ def operating_point(
         table: the scores table of one run, with known samples and others.
         score: column of a rule that needs no label, such as max_softmax.
         threshold: in the unit of the score; a score at it is accepted.
-        images: (N, H, W), (N, H, W, 1) or (N, H, W, 3), uint8 or floats in [0, 1], one for each
-            row of the table; or a function that gives those of some of its rows; or none.
+        images: (N, 3, H, W) or (N, 1, H, W) uint8, one for each row of the table; or a function
+            that gives those of some of its rows; or none.
 
     Raises:
         ValueError: a column, the known or the other samples are missing, a score is not
@@ -45,6 +45,8 @@ def operating_point(
     counts = operating_counts(table, score=score, threshold=threshold)
     if "known" not in set(counts["role"]) or len(counts) == 1:
         raise ValueError(f"need known samples and others; got {', '.join(counts['role'])}")
+    if not callable(images) and images is not None:
+        check_images(images, len(table))
     strips = 0 if images is None else 2
     figure = Figure(figsize=(10, 3.1 + 1.15 * strips))
     grid = figure.add_gridspec(1 + strips, 3, height_ratios=[3.1, *[0.75] * strips])
@@ -58,7 +60,9 @@ def operating_point(
     wrong = judged(table, score=score, threshold=threshold, most=MOST) if strips else {}
     for place, (name, rows) in enumerate(wrong.items(), 1):
         ax = figure.add_subplot(grid[place, :])
-        _strip(ax, rows, _pixels(images, rows, len(table)), score=score, name=name)
+        pixels = images(rows) if callable(images) else images[rows["place"]]
+        check_images(pixels, len(rows))
+        _strip(ax, rows, pixels, score=score, name=name)
     legend(figure, [scores])
     return figure
 
@@ -88,27 +92,6 @@ def _cells(ax: Axes, counts: pd.DataFrame) -> None:
     ax.set_title("samples, and share of the role")
 
 
-def _pixels(images: Images, rows: pd.DataFrame, samples: int) -> np.ndarray:
-    """(R, H, W, 3) in [0, 1] of R rows that `judged` gave, of a table of `samples` rows.
-
-    Raises:
-        ValueError: no such shape or type, a number of images other than of rows, or floats
-            outside of [0, 1].
-    """
-    if (whole := isinstance(images, np.ndarray)) and len(images) != samples:
-        raise ValueError(f"need an image for each of {samples} rows; got {len(images)}")
-    pixels = np.asarray(images[rows["place"]] if whole else images(rows))
-    if pixels.ndim not in {3, 4} or (pixels.ndim == 4 and pixels.shape[3] not in {1, 3}):
-        raise ValueError(f"need images (N, H, W), (N, H, W, 1) or (N, H, W, 3); got {pixels.shape}")
-    if len(pixels) != len(rows):
-        raise ValueError(f"need an image for each of {len(rows)} rows; got {len(pixels)}")
-    pixels = pixels if pixels.ndim == 4 else pixels[..., None]
-    pixels = pixels / 255 if pixels.dtype == np.uint8 else pixels.astype(np.float64)
-    if not ((pixels >= 0) & (pixels <= 1)).all():
-        raise ValueError("need images of uint8, or of floats in [0, 1]")
-    return np.broadcast_to(pixels, (*pixels.shape[:3], 3))
-
-
 def _strip(ax: Axes, rows: pd.DataFrame, images: np.ndarray, *, score: str, name: str) -> None:
     """Images side by side; below each its score and what it was taken for, or is."""
     bare(ax)
@@ -116,9 +99,8 @@ def _strip(ax: Axes, rows: pd.DataFrame, images: np.ndarray, *, score: str, name
     if not len(rows):
         ax.text(0, 0.5, "none at this threshold", transform=ax.transAxes, va="center", fontsize=8)
     for place, pixels in enumerate(images):
-        half = min(SQUARE * pixels.shape[1] / pixels.shape[0], 0.48)
-        box = (place - half, place + half, 0, 1)
-        ax.imshow(pixels, extent=box, aspect="auto", interpolation="none")
+        half = min(SQUARE * pixels.shape[2] / pixels.shape[1], 0.48)
+        picture(ax, pixels, extent=(place - half, place + half, 0, 1), aspect="auto")
     column, word = ("pred", "as") if name == "accepted" else ("label", "is")
     labels = [f"{s:.3f}, {word} {c}" for s, c in zip(rows[score], rows[column], strict=True)]
     ax.set(xlim=(-0.5, MOST - 0.5), ylim=(0, 1))

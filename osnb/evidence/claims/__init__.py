@@ -17,12 +17,11 @@ from osnb import metrics
 from osnb.base.catalogue import Catalogue
 from osnb.evidence import tables
 from osnb.evidence.across import mean_over, over_splits
-from osnb.evidence.build import evidence
+from osnb.evidence.build import Evidence, Missing, Same, evidence
 from osnb.evidence.claims import arithmetic, compare, computed, printed
 from osnb.evidence.claims.report import SIZES as SIZES
 from osnb.evidence.claims.report import report as report
 from osnb.evidence.names import CONFIDENCE, in_print, placed
-from osnb.evidence.numbers import Evidence, Missing, Same
 from osnb.evidence.tasks import WITHOUT
 
 PUBLISHED = "published"  # in the column `runs`: decided from osnb/published alone

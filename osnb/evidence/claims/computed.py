@@ -7,8 +7,8 @@ import numpy as np
 
 from osnb.evidence import tables
 from osnb.evidence.across import pearson
+from osnb.evidence.build import Evidence, Missing, Same, close, least
 from osnb.evidence.claims.compare import shared
-from osnb.evidence.numbers import Evidence, Missing, Same, close, least
 from osnb.evidence.tasks import WRONG
 
 CLOSE = 0.07  # as close as the paper's own: in Table 2a accuracies differ by up to .067, in P2

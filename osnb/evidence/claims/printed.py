@@ -3,8 +3,8 @@
 import pandas as pd
 
 from osnb.evidence import tables
+from osnb.evidence.build import Evidence
 from osnb.evidence.kim2021 import TABLES, results
-from osnb.evidence.numbers import Evidence
 from osnb.evidence.palechor2023 import CCR
 from osnb.evidence.tasks import UNKNOWN
 
