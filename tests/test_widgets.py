@@ -250,7 +250,7 @@ def test_every_picture_has_its_description_as_alternative_text(explorer):
 
 @pytest.mark.parametrize("start", [0.0, 0.3, 2.4, 9.95, 12.0])
 def test_a_cost_starts_at_one_of_its_steps(start):
-    samples = pd.DataFrame({"panel": "all", "method": "x", "kind": ["", "near"], "score": [1, 0]})
+    samples = pd.DataFrame({"panel": "all", "printed": "x", "kind": ["", "near"], "score": [1, 0]})
     view = widgets.cost_sliders(samples, wrong=start, rejection=1.0)
     cost = view.controls[0]
     steps = (start - cost.min) / cost.step
