@@ -127,7 +127,7 @@ def roles():
 
 def test_a_moved_superclass_moves_tree_and_counts_together(roles):
     classes, tree, count = roles
-    view = widgets.protocol_explorer(classes, tree, move=protocols.moved, count=count)
+    view = widgets.ProtocolExplorer(classes, tree, move=protocols.moved, count=count)
     view.superclass.value = FOX
     view.role.value = "unknown"
     view.superclass.value = BIRD  # of another protocol, out here
@@ -146,7 +146,7 @@ def test_a_moved_superclass_moves_tree_and_counts_together(roles):
 
 def test_a_move_that_leaves_no_protocol_is_taken_back_and_said(roles):
     classes, tree, count = roles
-    view = widgets.protocol_explorer(classes, tree, move=protocols.moved, count=count)
+    view = widgets.ProtocolExplorer(classes, tree, move=protocols.moved, count=count)
     before = view.picture
     view.superclass.value = DOG
     view.role.value = "out"
@@ -225,7 +225,7 @@ def explorer(request, table, outputs, samples, roles):
     if request.param != "roles":
         return twins(table, outputs, samples)[request.param][0]()
     classes, tree, count = roles
-    return widgets.protocol_explorer(classes, tree, move=protocols.moved, count=count)
+    return widgets.ProtocolExplorer(classes, tree, move=protocols.moved, count=count)
 
 
 def test_every_control_comes_before_the_picture_has_a_name_and_fits_a_narrow_page(explorer):

@@ -8,7 +8,7 @@ import base64
 import html
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,11 +20,11 @@ from osnb.evidence import frames, selective
 from osnb.plots.threshold import Images
 
 __all__ = [
+    "ProtocolExplorer",
     "cost_sliders",
     "epoch_slider",
     "live",
     "loss_explorer",
-    "protocol_explorer",
     "risk_slider",
     "threshold_slider",
 ]
@@ -262,7 +262,20 @@ def loss_explorer(logits: Sequence[float], *, background: float, weight: float) 
 
 
 class ProtocolExplorer(Explorer):
-    """A superclass to choose, and a role to give it; see `protocol_explorer`.
+    """A protocol's class tree, its superclasses to be moved between roles, and what it counts.
+
+    The static twin, for readers without a kernel, is `plots.role_tree`.
+
+    Args:
+        classes: what a protocol gave.
+        tree: from `plots.reduced_tree`, with all superclasses that can be moved.
+        move: (classes, role by wnid) -> classes, such as `protocols.moved`; a ValueError refuses
+            the move, its text is shown.
+        count: classes -> frame with role, classes and more columns of numbers, such as
+            `protocols.class_counts`.
+
+    Raises:
+        ValueError: a superclass is not in the tree.
 
     Attributes:
         superclass: SelectionSlider over wnids by name, in the order of the tree; choosing one
@@ -273,7 +286,9 @@ class ProtocolExplorer(Explorer):
         classes: the protocol after them.
     """
 
-    def __init__(self, classes: pd.DataFrame, tree: pd.DataFrame, *, move, count) -> None:
+    def __init__(
+        self, classes: pd.DataFrame, tree: pd.DataFrame, *, move: Callable, count: Callable
+    ) -> None:
         def show(roles: dict[str, str]) -> tuple[plots.Figure, str]:
             moved = move(classes, roles)
             counts = count(moved)
@@ -304,31 +319,6 @@ class ProtocolExplorer(Explorer):
             except ValueError as refused:
                 self.role.value = before
                 self.put(self.figure, f"not moved: {refused}")
-
-
-def protocol_explorer(
-    classes: pd.DataFrame,
-    tree: pd.DataFrame,
-    *,
-    move: Callable[[pd.DataFrame, Mapping[str, str]], pd.DataFrame],
-    count: Callable[[pd.DataFrame], pd.DataFrame],
-) -> ProtocolExplorer:
-    """A protocol's class tree, its superclasses to be moved between roles, and what it counts.
-
-    The static twin, for readers without a kernel, is `plots.role_tree`.
-
-    Args:
-        classes: what a protocol gave.
-        tree: from `plots.reduced_tree`, with all superclasses that can be moved.
-        move: (classes, role by wnid) -> classes, such as `protocols.moved`; a ValueError refuses
-            the move, its text is shown.
-        count: classes -> frame with role, classes and more columns of numbers, such as
-            `protocols.class_counts`.
-
-    Raises:
-        ValueError: a superclass is not in the tree.
-    """
-    return ProtocolExplorer(classes, tree, move=move, count=count)
 
 
 @contextmanager
