@@ -51,7 +51,7 @@ def explorers(path):
     """How many explorers the notebook's code cells show."""
     cells = json.loads(path.read_text())["cells"]
     code = "\n".join("".join(x["source"]) for x in cells if x["cell_type"] == "code")
-    made = [name for name in widgets.__all__ if name.islower() and name != "live"]
+    made = [name for name in widgets.__all__ if name != "live"]
     return len(re.findall(rf"widgets\.({'|'.join(made)})\(", code))
 
 

@@ -9,10 +9,9 @@ from typer.testing import CliRunner
 
 from osnb.book.cli import app
 from osnb.evidence import claims, tables
-from osnb.evidence.claims import computed
+from osnb.evidence.build import Evidence, Missing, close, least
+from osnb.evidence.claims import Basis, computed, decision
 from osnb.evidence.claims import printed as print_of
-from osnb.evidence.claims.decide import Basis, decision
-from osnb.evidence.numbers import Evidence, Missing, close, least
 
 PAPERS = ("palechor2023", "vaze2022", "kim2021")
 PLACES, LOSSES = ("p1", "p2", "p3"), ("S", "BG", "EOS")

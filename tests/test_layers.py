@@ -34,7 +34,7 @@ ROOMS = {
     ),
     "evidence": ({"base", "metrics", "experiment"}, {"numpy", "pandas"}, set()),
     "plots": (
-        {"base", "metrics", "protocols"},
+        {"base", "metrics", "evidence"},
         {"numpy", "pandas", "matplotlib", "seaborn", "ipywidgets"},
         {"IPython"},
     ),

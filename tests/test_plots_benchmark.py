@@ -23,9 +23,16 @@ TASKS = pd.DataFrame(
 IMAGES = np.random.default_rng(0).integers(0, 255, (3, 3, 16, 16), dtype=np.uint8)
 VERSIONS = {"drawn, 16": IMAGES, "FIX, 8": IMAGES[:, :, ::2, ::2]}
 NAMES = ["albatross", "centipede", "wooden spoon"]
+
+
+def versions():
+    shape = {"columns": 3, "side": 1.5, "rows": list(VERSIONS), "titles": NAMES}
+    return plots.contact_sheet([x for images in VERSIONS.values() for x in images], **shape)
+
+
 FIGURES = {
     "figure_1": lambda: plots.task_sketch(TASKS, IMAGES),
-    "figure_2": lambda: plots.resize_sheet(VERSIONS, NAMES),
+    "figure_2": versions,
 }
 
 
@@ -40,7 +47,7 @@ def test_each_answer_stands_in_the_field_of_its_task_and_kind():
 
 def test_pictures_stand_in_the_order_of_kinds_and_of_versions():
     sketch = plots.task_sketch(TASKS, IMAGES).axes
-    sheet = plots.resize_sheet(VERSIONS, NAMES).axes
+    sheet = versions().axes
     for drawn, images in ((sketch[:3], IMAGES), (sheet[3:], VERSIONS["FIX, 8"])):
         for ax, image in zip(drawn, images, strict=True):
             shown = ax.get_images()[0].get_array()

@@ -8,6 +8,8 @@ import pytest
 from scipy import stats
 
 from osnb import metrics, plots
+from osnb.evidence import across
+from osnb.evidence.build import Evidence
 
 GROUP = ["panel", "series", "mark"]
 
@@ -20,6 +22,12 @@ def rows(panel="splits", n=6):
     return pd.DataFrame([(panel, *each) for each in names], columns=GROUP)
 
 
+def correlations(table, numbers):
+    keys = pd.DataFrame({"run": [f"r{i}" for i in range(len(numbers["auroc"]))]})
+    points = Evidence(keys, numbers).at(table.assign(run="r"))
+    return across.correlations(points, *GROUP)
+
+
 def values(n=6, resamples=40, seed=0):
     rng = np.random.default_rng(seed)
     accuracy = rng.uniform(0.5, 1, (n, 1 + resamples)).round(2)
@@ -29,7 +37,7 @@ def values(n=6, resamples=40, seed=0):
 
 def drawn(hollow=False, empty=None):
     table = pd.concat([rows(), rows("means", 5)])
-    points, found = plots.correlation_points(table, values(), group=GROUP)
+    points, found = correlations(table, values())
     points = points.assign(hollow=points["mark"] == "MNIST") if hollow else points
     return points, plots.accuracy_auroc(points, found, empty=empty or {}, about="bars: 95 %")
 
@@ -43,7 +51,7 @@ FIGURES = {
 
 def test_rho_is_scipys_and_its_interval_that_of_the_resamples():
     both = values()
-    _, found = plots.correlation_points(rows(), both, group=GROUP)
+    _, found = correlations(rows(), both)
     pairs = list(zip(both["accuracy"].T, both["auroc"].T, strict=True))
     each = np.array([stats.pearsonr(*pair).statistic for pair in pairs])
     assert found.loc[0, "rho"] == pytest.approx(each[0], abs=1e-12)
@@ -53,7 +61,7 @@ def test_rho_is_scipys_and_its_interval_that_of_the_resamples():
 
 def test_a_point_is_the_mean_of_its_rows():
     table, both = rows().assign(panel="means", mark="all"), values()
-    points, found = plots.correlation_points(table, both, group=GROUP)
+    points, found = correlations(table, both)
     assert points["rows"].tolist() == [2, 2, 2]
     assert found["points"].tolist() == [3]
     for i, name in itertools.product(range(3), ("accuracy", "auroc")):
@@ -64,7 +72,7 @@ def test_a_point_is_the_mean_of_its_rows():
 
 def test_a_row_may_stand_in_several_panels_whatever_its_place_in_the_frame():
     table = pd.concat([rows(), rows("means").iloc[::-1]])
-    _, found = plots.correlation_points(table, values(), group=GROUP)
+    _, found = correlations(table, values())
     assert found.loc[0, "rho"] == pytest.approx(found.loc[1, "rho"])
 
 
@@ -72,16 +80,16 @@ def test_a_row_may_stand_in_several_panels_whatever_its_place_in_the_frame():
 def test_two_points_and_points_of_one_accuracy_have_no_rho(n, accuracy):
     both = values()
     both = both | ({"accuracy": np.full((6, 41), accuracy)} if accuracy else {})
-    _, found = plots.correlation_points(rows(n=n), both, group=GROUP)
+    _, found = correlations(rows(n=n), both)
     assert found[["rho", "low", "high"]].isna().all(axis=None)
 
 
 def test_printed_numbers_have_no_interval_and_no_rows_no_points():
-    points, found = plots.correlation_points(rows(), values(resamples=0), group=GROUP)
+    points, found = correlations(rows(), values(resamples=0))
     assert found["low"].isna().all()
     assert points["auroc_low"].isna().all()
     assert found["rho"].notna().all()
-    points, found = plots.correlation_points(rows()[:0], values(), group=GROUP)
+    points, found = correlations(rows()[:0], values())
     assert points.empty
     assert found.empty
     figure = plots.accuracy_auroc(points, found, empty={"ResNets": "not run"}, about="")

@@ -8,7 +8,7 @@ from osnb import plots
 
 TASKS = [("first", "wrong"), ("first", "unknown"), ("second benchmark", "near")]
 ROWS = [(m, *task) for m in ("MSP", "MLS", "a method with a long name") for task in TASKS]
-TABLE = pd.DataFrame(ROWS, columns=["method", "benchmark", "task"])
+TABLE = pd.DataFrame(ROWS, columns=["printed", "benchmark", "task"])
 TABLE["value"] = [0.9, 0.1, 0.5, 0.8, np.nan, 0.6, 0.7, 0.3, 0.55]
 
 
@@ -34,7 +34,7 @@ def test_every_number_stands_in_the_cell_of_its_method_and_task_and_gaps_are_hat
         tuple(map(int, t.get_position())): t.get_text() for t in ax.texts if t.get_position()[1] > 0
     }
     assert texts == {(i % 3, i // 3): f"{v:.3f}" for i, v in enumerate(TABLE["value"]) if v == v}
-    assert [t.get_text() for t in ax.get_yticklabels()] == [*TABLE["method"].unique()]
+    assert [t.get_text() for t in ax.get_yticklabels()] == [*TABLE["printed"].unique()]
     assert [t.get_text() for t in ax.get_xticklabels()] == [task for _, task in TASKS]
     assert ax.patch.get_hatch()
     assert np.ma.getmaskarray(ax.collections[0].get_array()).ravel().tolist() == [

@@ -10,6 +10,8 @@ import torch
 from osnb import losses, plots, protocols
 from osnb.base.labels import NEGATIVE
 from osnb.base.outputs import Outputs
+from osnb.evidence import frames, selective
+from osnb.evidence.selective import cost_points as costs
 from osnb.protocols import hierarchy
 
 # Costs
@@ -22,8 +24,14 @@ def pool(samples=40, methods=("Baseline", "OE"), panels=("all",), digits=1):
     for panel, method in itertools.product(panels, methods):
         kind = rng.choice(["", "near", "wrong prediction"], samples)
         score = rng.normal(kind == "", 0.6).round(digits)
-        parts.append(pd.DataFrame({"panel": panel, "method": method, "kind": kind, "score": score}))
+        parts.append(
+            pd.DataFrame({"panel": panel, "printed": method, "kind": kind, "score": score})
+        )
     return pd.concat(parts, ignore_index=True)
+
+
+def cheapest(points, **prices):
+    return costs(points, **prices).query("cheapest")
 
 
 def by_hand(rows, threshold, wrong, rejection):
@@ -42,10 +50,10 @@ COSTS = [(1.0, 1.0), (5.0, 1.0), (1.0, 5.0), (0.0, 1.0), (1.0, 0.0), (0.0, 0.0),
 @pytest.mark.parametrize(("wrong", "rejection"), COSTS)
 def test_the_cheapest_threshold_is_that_of_trying_all(wrong, rejection):
     samples = pool()
-    best = plots.cost_table(plots.coverage_points(samples), wrong=wrong, rejection=rejection)
-    assert list(best["method"]) == ["Baseline", "OE"]
+    best = cheapest(selective.coverage_points(samples), wrong=wrong, rejection=rejection)
+    assert list(best["printed"]) == ["Baseline", "OE"]
     for row in best.itertuples():
-        rows = samples[samples["method"] == row.method]
+        rows = samples[samples["printed"] == row.printed]
         tried = [*rows["score"], np.inf]
         least = min(by_hand(rows, at, wrong, rejection) for at in tried)
         assert row.cost == pytest.approx(least, abs=1e-12)
@@ -55,7 +63,7 @@ def test_the_cheapest_threshold_is_that_of_trying_all(wrong, rejection):
 
 def test_every_operating_point_costs_what_its_samples_cost():
     samples = pool(methods=("x",))
-    points = plots.cost_points(plots.coverage_points(samples), wrong=3, rejection=2)
+    points = costs(selective.coverage_points(samples), wrong=3, rejection=2)
     assert points["threshold"].is_monotonic_decreasing
     assert len(points) == samples["score"].nunique() + 1
     for row in points.itertuples():
@@ -63,18 +71,18 @@ def test_every_operating_point_costs_what_its_samples_cost():
 
 
 def test_free_errors_accept_all_free_rejections_only_what_is_never_wrong_and_scale_is_nothing():
-    points = plots.coverage_points(pool(methods=("x",)))
-    assert plots.cost_table(points, wrong=0, rejection=1)["coverage"].item() == 1
-    assert plots.cost_table(points, wrong=1, rejection=0)["cost"].item() == 0
-    assert plots.cost_table(points, wrong=0, rejection=0)["coverage"].item() == 1  # of equal ones
-    once, thrice = (plots.cost_table(points, wrong=2 * k, rejection=k) for k in (1, 3))
+    points = selective.coverage_points(pool(methods=("x",)))
+    assert cheapest(points, wrong=0, rejection=1)["coverage"].item() == 1
+    assert cheapest(points, wrong=1, rejection=0)["cost"].item() == 0
+    assert cheapest(points, wrong=0, rejection=0)["coverage"].item() == 1  # of equal ones
+    once, thrice = (cheapest(points, wrong=2 * k, rejection=k) for k in (1, 3))
     assert once["threshold"].item() == thrice["threshold"].item()
 
 
 def test_a_dearer_rejection_never_accepts_less():
-    points = plots.coverage_points(pool(methods=("x",)))
-    costs = np.linspace(0, 4, 17)
-    accepted = [plots.cost_table(points, wrong=2, rejection=c)["coverage"].item() for c in costs]
+    points = selective.coverage_points(pool(methods=("x",)))
+    prices = np.linspace(0, 4, 17)
+    accepted = [cheapest(points, wrong=2, rejection=c)["coverage"].item() for c in prices]
     assert accepted == sorted(accepted)
 
 
@@ -123,7 +131,7 @@ def judged_table(samples=60):
 @pytest.mark.parametrize("threshold", [0.0, 0.4, 0.75, 2.0])
 def test_the_images_are_the_worst_errors_on_either_side_of_the_threshold(threshold):
     table = judged_table()
-    found = plots.judged(table, score="max_softmax", threshold=threshold, most=4)
+    found = frames.judged(table, score="max_softmax", threshold=threshold, most=4)
     unknown = table.loc[table["role"] == "unknown", "max_softmax"]
     known = table.loc[table["role"] == "known", "max_softmax"]
     accepted = sorted(unknown[unknown >= threshold], reverse=True)[:4]
@@ -140,55 +148,51 @@ def drawn(figure):
 
 def test_an_array_and_a_function_give_the_same_images_and_they_are_those_of_the_rows():
     table = judged_table()
-    images = np.random.default_rng(0).integers(0, 256, (60, 6, 5), dtype=np.uint8)
+    images = np.random.default_rng(0).integers(0, 256, (60, 3, 6, 5), dtype=np.uint8)
     point = {"score": "max_softmax", "threshold": 0.5}
     whole = plots.operating_point(table, images=images, **point)
     asked = plots.operating_point(table, images=lambda rows: images[rows["place"]], **point)
     assert whole._repr_png_() == asked._repr_png_()
-    found = plots.judged(table, **point)
+    found = frames.judged(table, **point)
     for shown, rows in zip(drawn(whole), found.values(), strict=True):
-        np.testing.assert_allclose(
-            [pixels[..., 0] for pixels in shown], images[rows["place"]] / 255
-        )
+        np.testing.assert_array_equal([p[..., 0] for p in shown], images[rows["place"], 0])
 
 
 @pytest.mark.parametrize(
     ("images", "said"),
     [
-        (np.zeros((59, 4, 4)), "each of 60 rows; got 59"),
-        (np.zeros((60, 4)), "need images"),
-        (np.zeros((60, 4, 4, 2)), "need images"),
-        (np.full((60, 4, 4), 1.5), "floats in"),
-        (lambda rows: np.zeros((len(rows) + 1, 4, 4)), "each of 7 rows; got 8"),
+        (np.zeros((59, 1, 4, 4), np.uint8), "need 60 images .* got 59"),
+        (np.zeros((60, 4), np.uint8), r"got 60: \(4,\)"),
+        (np.zeros((60, 3, 4, 4)), "float64"),
+        (lambda rows: np.zeros((len(rows) + 1, 1, 4, 4), np.uint8), "need 7 images .* got 8"),
     ],
 )
 def test_images_that_do_not_fit_are_refused(images, said):
+    point = {"score": "max_softmax", "threshold": 0.5, "images": images}
     with pytest.raises(ValueError, match=said):
-        plots.operating_point(judged_table(90).head(60), score="max_softmax", threshold=0.5,
-                              images=images)  # fmt: skip
+        plots.operating_point(judged_table(90).head(60), **point)
+
+
+NONE = {"threshold": 2.0, "images": np.zeros((60, 1, 4, 4), np.uint8)}
 
 
 def test_where_nothing_is_accepted_the_row_says_so():
-    images = np.zeros((60, 4, 4))
-    figure = plots.operating_point(
-        judged_table(), score="max_softmax", threshold=2.0, images=images
-    )
+    figure = plots.operating_point(judged_table(), score="max_softmax", **NONE)
     assert [text.get_text() for text in figure.axes[3].texts] == ["none at this threshold"]
 
 
+ONE = {"wrong": 1, "rejection": 1}
 FIGURES = {
     "costs": lambda: plots.least_cost(
-        plots.coverage_points(pool(methods=list("abcdefg"))), wrong=1, rejection=1
+        costs(selective.coverage_points(pool(methods=list("abcdefg"))), **ONE), **ONE
     ),
     "gradients": lambda: plots.loss_gradients(
         plots.gradient_points([1, 0, -1], background=0, weight=1)
     ),
     "images": lambda: plots.operating_point(
-        judged_table(), score="max_softmax", threshold=0.5, images=np.zeros((60, 6, 5), np.uint8)
+        judged_table(), score="max_softmax", threshold=0.5, images=np.zeros((60, 3, 6, 5), np.uint8)
     ),
-    "no image": lambda: plots.operating_point(
-        judged_table(), score="max_softmax", threshold=2.0, images=np.zeros((60, 4, 4))
-    ),
+    "no image": lambda: plots.operating_point(judged_table(), score="max_softmax", **NONE),
 }
 
 # Roles

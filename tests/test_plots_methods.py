@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from osnb import plots
+from osnb.evidence import across
+from osnb.evidence.build import Evidence
 
 FINDINGS = [("MLS above MSP", "mls", "msp", "above"), ("near ARPL", "mls", "arpl", "within")]
 ROWS = [
@@ -18,33 +20,40 @@ ROWS = [
 
 
 def evidence(seed=0, resamples=200):
-    """Keys and values of six runs, as an Evidence has them."""
-    keys = pd.DataFrame(ROWS, columns=["dataset", "split", "method", "recipe"])
-    keys = keys.assign(run=[f"run{i}" for i in range(len(ROWS))], model="conv 16")
+    """Six runs."""
+    keys = pd.DataFrame(ROWS, columns=["place", "split", "printed", "regime"])
+    keys = keys.assign(run=[f"run{i}" for i in range(len(ROWS))], network="conv 16")
     rng = np.random.default_rng(seed)
     auroc = np.linspace(0.6, 0.9, len(ROWS))[:, None] + rng.normal(0, 0.02, (6, 1 + resamples))
-    return keys, {"auroc": auroc, "accuracy": np.clip(auroc + 0.1, 0, 1)}
+    return Evidence(keys, {"auroc": auroc, "accuracy": np.clip(auroc + 0.1, 0, 1)})
+
+
+def table(numbers):
+    means = across.summary(numbers, "place", "printed", "regime", over="splits")
+    means = means.set_index("metric")
+    points = means.loc[["auroc"]].rename(columns={"value": "auroc"})
+    return points.assign(accuracy=means.loc["accuracy", "value"].to_numpy())
 
 
 def gains():
-    points = plots.method_points(*evidence()).assign(kind=lambda x: x["recipe"])
-    cited = {"dataset": "mnist", "method": "MSP, cited", "kind": "cited", "auroc": 0.98}
+    points = table(evidence()).assign(kind=lambda x: x["regime"])
+    cited = {"place": "mnist", "printed": "MSP, cited", "kind": "cited", "auroc": 0.98}
     return pd.concat([pd.DataFrame([cited]), points], ignore_index=True)
 
 
 FIGURES = {
     "gains": lambda: plots.method_gains(gains()),
-    "contrasts": lambda: plots.contrasts(plots.contrast_points(*evidence(), FINDINGS)),
-    "one data set": lambda: plots.method_gains(gains().query("dataset == 'mnist'")),
+    "contrasts": lambda: plots.contrasts(across.contrasts(evidence(), FINDINGS)),
+    "one data set": lambda: plots.method_gains(gains().query("place == 'mnist'")),
     "four data sets": lambda: plots.method_gains(
-        pd.concat(gains().query("dataset == 'mnist'").assign(dataset=n) for n in "abcd")
+        pd.concat(gains().query("place == 'mnist'").assign(place=n) for n in "abcd")
     ),
 }
 
 
 def test_a_method_is_the_mean_of_its_splits_with_their_spread():
-    keys, values = evidence()
-    row = plots.method_points(keys, values).iloc[0]
+    values = evidence().values
+    row = table(evidence()).iloc[0]
     mean = values["auroc"][:2].mean(axis=0)
     assert row["splits"] == "0, 1"
     assert row["auroc"] == pytest.approx(mean[0])
@@ -54,18 +63,16 @@ def test_a_method_is_the_mean_of_its_splits_with_their_spread():
 
 
 def test_seeds_of_a_split_count_as_one_split():
-    keys, values = evidence()
-    keys["split"] = "0"
-    row = plots.method_points(keys, values).iloc[0]
+    numbers, values = evidence(), evidence().values
+    row = table(numbers.at(numbers.keys.assign(split="0"))).iloc[0]
     assert row["splits"] == "0"
     assert np.isnan(row["sd_splits"])
     assert row["auroc"] == pytest.approx(values["auroc"][:2, 0].mean())
 
 
 def test_a_finding_is_taken_on_the_splits_that_both_methods_have():
-    keys, values = evidence()
-    above, none, within, _ = plots.contrast_points(keys, values, FINDINGS).to_dict("records")
-    auroc = values["auroc"][:, 0]
+    above, none, within, _ = across.contrasts(evidence(), FINDINGS).to_dict("records")
+    auroc = evidence().values["auroc"][:, 0]
     assert above["number"] == pytest.approx(auroc[2:4].mean() - auroc[:2].mean())
     assert (above["splits"], above["answer"]) == ("0, 1", "holds")
     spread = abs(auroc[2] - auroc[3]) / 2**0.5
@@ -76,10 +83,9 @@ def test_a_finding_is_taken_on_the_splits_that_both_methods_have():
 
 
 def test_the_other_way_round_a_finding_does_not_hold_and_one_split_has_no_spread():
-    keys, values = evidence()
     other = [("MSP above MLS", "msp", "mls", "above"), ("near", "arpl", "mls", "within")]
-    found = plots.contrast_points(keys, values, other)
-    assert found.query("dataset == 'mnist'")["answer"].tolist() == [
+    found = across.contrasts(evidence(), other)
+    assert found.query("place == 'mnist'")["answer"].tolist() == [
         "does not hold",
         "cannot be told",
     ]
@@ -94,5 +100,5 @@ def test_every_number_of_the_table_is_drawn_at_its_method():
         drawn = {
             (labels[int(y)], round(x, 9)) for m in marks for x, y in zip(*m.get_data(), strict=True)
         }
-        part = points[points["dataset"] == name]
-        assert drawn == set(zip(part["method"], part["auroc"].round(9), strict=True))
+        part = points[points["place"] == name]
+        assert drawn == set(zip(part["printed"], part["auroc"].round(9), strict=True))

@@ -17,25 +17,14 @@ TABLE = pd.DataFrame(
             itertools.product(RULES, SETS.items()), np.linspace(0.01, 0.99, 9), strict=True
         )
     ],
-    columns=["rule", "unknown", "near", "auroc"],
+    columns=["printed", "source", "near", "auroc"],
 )
 ENDED = TABLE.assign(low=TABLE["auroc"] - 0.01, high=TABLE["auroc"] + 0.01)
-POINTS = pd.DataFrame({"network": ["conv 16", "resnet9 8", "ARPL+CS"]})
-POINTS["accuracy"], POINTS["auroc"] = [0.9, 0.9, 0.97], [0.8, 0.85, 0.83]
-POINTS = POINTS.assign(
-    **{f"{n}_low": POINTS[n] - 0.02 for n in ("accuracy", "auroc")},
-    **{f"{n}_high": POINTS[n] + 0.02 for n in ("accuracy", "auroc")},
-)
 FIGURES = {
     "rules": lambda: plots.rules_by_set(TABLE),
     "rules_with_ends": lambda: plots.rules_by_set(ENDED),
     "rules_with_seeds": lambda: plots.rules_by_set(ENDED, pd.concat([TABLE, TABLE])),
-    "figure_8": lambda: plots.accuracy_and_near(POINTS, correlation="rho 0.10 over 3 networks"),
 }
-
-
-def figure_8(points):
-    return plots.accuracy_and_near(points, correlation="-")
 
 
 def lines(figure):
@@ -51,13 +40,13 @@ def test_every_rule_stands_in_its_row_with_its_value_and_the_best_one_above():
     for name, near in SETS.items():
         line = drawn[f"{name} ({'near' if near else 'far'})"]
         found = {rows[round(y)]: x for x, y in line.get_xydata()}
-        part = TABLE[TABLE["unknown"] == name].set_index("rule")["auroc"]
+        part = TABLE[TABLE["source"] == name].set_index("printed")["auroc"]
         assert found == part.to_dict()
         assert (line.get_markerfacecolor() != "white") == near
 
 
 def test_single_seeds_are_dots_in_the_row_of_their_mean_where_there_are_several():
-    singles = TABLE.loc[[1, 1, 2], ["rule", "unknown", "auroc"]].assign(auroc=[0.0, 0.25, 0.5])
+    singles = TABLE.loc[[1, 1, 2], ["printed", "source", "auroc"]].assign(auroc=[0.0, 0.25, 0.5])
     figure = plots.rules_by_set(TABLE, singles)
     (dots,) = [line for line in figure.axes[0].lines if line.get_markersize() <= 3]
     assert dots.get_xdata().tolist() == [0.0, 0.25]  # one seed of its own is the marker itself
@@ -70,22 +59,14 @@ def test_single_seeds_are_dots_in_the_row_of_their_mean_where_there_are_several(
     assert len(alone.axes[0].lines) == len(plots.rules_by_set(TABLE).axes[0].lines)
 
 
-def test_sets_and_networks_differ_in_colour_and_in_marker():
-    for figure in (plots.rules_by_set(TABLE), figure_8(POINTS)):
-        looks = [(each.get_markeredgecolor(), each.get_marker()) for each in lines(figure).values()]
-        assert all(len(set(each)) == 3 for each in zip(*looks, strict=True))
-
-
-def test_every_network_is_drawn_once_where_the_table_says():
-    drawn = lines(figure_8(POINTS))
-    found = {name: tuple(line.get_xydata()[0]) for name, line in drawn.items()}
-    rows = POINTS[["network", "accuracy", "auroc"]].itertuples(index=False)
-    assert found == {name: (x, y) for name, x, y in rows}
+def test_sets_differ_in_colour_and_in_marker():
+    drawn = lines(plots.rules_by_set(TABLE)).values()
+    looks = [(line.get_markeredgecolor(), line.get_marker()) for line in drawn]
+    assert all(len(set(look)) == 3 for look in zip(*looks, strict=True))
 
 
 def test_without_a_run_a_figure_says_so_but_columns_are_needed_all_the_same():
-    for draw, frame in ((plots.rules_by_set, TABLE), (figure_8, POINTS)):
-        (text,) = draw(frame.head(0)).axes[0].texts
-        assert text.get_text() == "no finished run"
-        with pytest.raises(ValueError, match="got 0 rows"):
-            draw(frame.head(0).drop(columns="auroc"))
+    (text,) = plots.rules_by_set(TABLE.head(0)).axes[0].texts
+    assert text.get_text() == "no finished run"
+    with pytest.raises(ValueError, match="got 0 rows"):
+        plots.rules_by_set(TABLE.head(0).drop(columns="auroc"))

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from osnb import metrics, plots
+from osnb.evidence import frames
 
 PROTOCOLS, LOSSES = ("p1", "p2", "p3"), ("softmax", "background", "entropic")
 FOUR = (*LOSSES, "objectosphere")
@@ -24,7 +25,7 @@ def one_run(protocol="p1", loss="softmax", seed=0, samples=40, digits=2):
     pred = np.where(rng.random(len(role)) < 0.7, label.clip(0), 4)
     score = (1 / (1 + np.exp(-logit))).round(digits)
     return pd.DataFrame(
-        {"protocol": protocol, "loss": loss, "seed": seed, "role": role, "label": label}
+        {"benchmark": protocol, "method": loss, "seed": seed, "role": role, "label": label}
         | {"pred": pred, "max_softmax": score, "sample": [f"i{i:04}" for i in range(len(role))]}
         | {"class": [f"{name}{i % 7}" for i, name in enumerate(role)]}
         | {"target": np.where((label >= 0) & (pred != label), score / 5, score)}
@@ -40,7 +41,7 @@ def many_runs(seeds=2, losses=LOSSES, protocols=PROTOCOLS, **sizes):
 def history():
     rng = np.random.default_rng(0)
     rows = [(*run, e) for run in itertools.product(PROTOCOLS, LOSSES, (0, 1)) for e in (1, 2, 3)]
-    frame = pd.DataFrame(rows, columns=["protocol", "loss", "seed", "epoch"])
+    frame = pd.DataFrame(rows, columns=["benchmark", "method", "seed", "epoch"])
     return frame.assign(gamma_plus=rng.random(54), gamma_minus=rng.random(54))
 
 
@@ -79,6 +80,11 @@ def rules(*names):
     return {c: metrics.oscr(KNOWN, CORRECT, UNKNOWN, convention=c) for c in names}
 
 
+def binned(table, *, bins=30, edges="common"):
+    by = "benchmark", "method", "role"
+    return frames.histograms(table, "target", *by, bins=bins, edges=edges)
+
+
 def gradients():
     z = np.linspace(-4, 4, 9)
     rows = [pd.DataFrame({"logit": z, "loss": x, "value": z**2, "gradient": 2 * z}) for x in LOSSES]
@@ -95,16 +101,16 @@ IMAGES = np.random.default_rng(0).integers(0, 256, (8, 3, 16, 16), dtype=np.uint
 
 FIGURES = {
     "figure_1": lambda: plots.class_tree(plots.reduced_tree(PATHS), COUNTS),
-    "figure_2": lambda: plots.oscr_curves(plots.oscr_points(many_runs(), score="target"), log=True),
+    "figure_2": lambda: plots.oscr_curves(
+        frames.oscr_points(many_runs(), score="target"), log=True
+    ),
     "figure_3": lambda: plots.confidence_history(history()),
-    "figure_4": lambda: plots.score_histograms(
-        plots.histogram_points(many_runs(), score="target", edges="common")
-    ),
+    "figure_4": lambda: plots.score_histograms(binned(many_runs())),
     "figure_5": lambda: plots.oscr_curves(
-        plots.oscr_points(many_runs(seeds=1), score="target"), log=False
+        frames.oscr_points(many_runs(seeds=1), score="target"), log=False
     ),
-    "figure_6": lambda: plots.oscr_by_loss(
-        plots.oscr_points(many_runs(losses=FOUR), score="target"), log=True
+    "figure_6": lambda: plots.oscr_curves(
+        frames.oscr_points(many_runs(losses=FOUR), score="target"), log=True, by="benchmark"
     ),
     "oscr": lambda: plots.oscr(rules()),
     "negative_gradient": lambda: plots.negative_gradient(gradients()),
@@ -122,12 +128,12 @@ FIGURES = {
 
 def test_every_point_is_the_metrics_ccr_at_that_fpr():
     table = many_runs()
-    points = plots.oscr_points(table, score="target")
-    runs = dict(list(table.groupby(["protocol", "loss", "seed"])))
+    points = frames.oscr_points(table, score="target")
+    runs = dict(list(table.groupby(["benchmark", "method", "seed"])))
     for row in points[points["fpr"] > 0].itertuples():
         ccr = []
         for seed in range(row.seeds):
-            run = runs[row.protocol, row.loss, seed]
+            run = runs[row.benchmark, row.method, seed]
             known, other = run[run["role"] == "known"], run[run["role"] == row.role]
             correct = (known["pred"] == known["label"]).to_numpy()
             columns = known["target"].to_numpy(), correct, other["target"].to_numpy()
@@ -138,7 +144,7 @@ def test_every_point_is_the_metrics_ccr_at_that_fpr():
 
 def test_points_go_from_no_false_positive_to_the_closed_set_accuracy():
     table = one_run()
-    points = plots.oscr_points(table, score="max_softmax").query("role == 'unknown'")
+    points = frames.oscr_points(table, score="max_softmax").query("role == 'unknown'")
     known = table[table["role"] == "known"]
     assert points["fpr"].iloc[[0, -1]].tolist() == [0, 1]
     assert points["ccr"].iloc[-1] == (known["pred"] == known["label"]).mean()
@@ -147,24 +153,24 @@ def test_points_go_from_no_false_positive_to_the_closed_set_accuracy():
 
 def test_a_rule_that_ties_all_samples_has_no_point_before_the_tie():
     table = one_run().assign(max_softmax=1.0)
-    points = plots.oscr_points(table, score="max_softmax").query("role == 'unknown'")
+    points = frames.oscr_points(table, score="max_softmax").query("role == 'unknown'")
     assert (points["ccr"][:-1] == 0).all()
     assert points["ccr"].iloc[-1] > 0
 
 
 def test_a_score_that_a_run_lacks_is_named_with_the_run():
     table = many_runs(protocols=("p1", "p2"))
-    mine = table["target"].where((table["protocol"] != "p2") | (table["loss"] != "entropic"))
+    mine = table["target"].where((table["benchmark"] != "p2") | (table["method"] != "entropic"))
     with pytest.raises(ValueError, match="in 'mine' of each run; there is none in: p2 entropic 0"):
-        plots.oscr_points(table.assign(mine=mine), score="mine")
+        frames.oscr_points(table.assign(mine=mine), score="mine")
 
 
-@pytest.mark.parametrize("draw", [plots.oscr_curves, plots.oscr_by_loss])
+@pytest.mark.parametrize("by", ["method", "benchmark"])
 @pytest.mark.parametrize("log", [True, False])
-def test_lines_and_bands_are_those_of_the_points(draw, log):
-    points = plots.oscr_points(many_runs(seeds=3, protocols=("p1", "p2")), score="target")
-    figure = draw(points, log=log)
-    corner = points.query("role == 'negative' and protocol == 'p1' and loss == 'softmax'")
+def test_lines_and_bands_are_those_of_the_points(by, log):
+    points = frames.oscr_points(many_runs(seeds=3, protocols=("p1", "p2")), score="target")
+    figure = plots.oscr_curves(points, log=log, by=by)
+    corner = points.query("role == 'negative' and benchmark == 'p1' and method == 'softmax'")
     corner = corner[corner["fpr"] >= 1 / 100 * log]
     line, band = figure.axes[0].lines[0], figure.axes[0].collections[0].get_paths()[0].vertices
     np.testing.assert_array_equal(line.get_xydata(), corner[["fpr", "ccr"]])
@@ -173,14 +179,14 @@ def test_lines_and_bands_are_those_of_the_points(draw, log):
     assert sorted(set(band[band[:, 0] == at, 1])) == list(ends)
     assert figure.axes[0].get_xscale() == ("log" if log else "linear")
     drawn = [len(ax.lines) for ax in figure.axes]
-    assert drawn == ([3] * 4 if draw is plots.oscr_curves else [2] * 6)
+    assert drawn == ([3] * 4 if by == "method" else [2] * 6)
 
 
 def test_a_point_is_the_mean_of_the_seeds_and_its_interval_that_of_the_means_resamples():
     table = many_runs(seeds=3, protocols=("p1",))
-    points = plots.oscr_points(table, score="target", unit="sample", resamples=50)
-    row = points.query("role == 'unknown' and loss == 'entropic' and fpr > 0.5").iloc[0]
-    runs = table.query("loss == 'entropic'").sort_values(["seed", "sample"])
+    points = frames.oscr_points(table, score="target", unit="sample", resamples=50)
+    row = points.query("role == 'unknown' and method == 'entropic' and fpr > 0.5").iloc[0]
+    runs = table.query("method == 'entropic'").sort_values(["seed", "sample"])
     known, other = (runs[runs["role"] == role] for role in ("known", "unknown"))
     weights = [
         metrics.bootstrap_weights(part["sample"].unique(), seed=[0, 0, role], resamples=50)
@@ -204,7 +210,7 @@ def test_history_lines_are_the_mean_over_seeds():
     frame = history()
     figure = plots.confidence_history(frame)
     assert len(figure.axes) == 6
-    part = frame.query("protocol == 'p2' and loss == 'background'")
+    part = frame.query("benchmark == 'p2' and method == 'background'")
     line = figure.axes[3].lines[1]
     np.testing.assert_array_equal(line.get_xdata(), [1, 2, 3])
     np.testing.assert_allclose(line.get_ydata(), part.groupby("epoch")["gamma_minus"].mean())
@@ -216,13 +222,13 @@ def test_history_lines_are_the_mean_over_seeds():
 def test_densities_count_every_sample_once_and_have_area_one():
     table = many_runs()
     for edges in ("common", "own"):
-        bars = plots.histogram_points(table, score="target", edges=edges)
+        bars = binned(table, edges=edges)
         widths = (bars["right"] - bars["left"]) * bars["density"]
-        keys = [bars[column] for column in ("protocol", "loss", "role")]
+        keys = [bars[column] for column in ("benchmark", "method", "role")]
         np.testing.assert_allclose(widths.groupby(keys).sum(), 1)
         assert bars["samples"].sum() == len(table)
-    one = bars.query("protocol == 'p1' and loss == 'softmax' and role == 'known'")
-    values = table.query("protocol == 'p1' and loss == 'softmax' and role == 'known'")["target"]
+    one = bars.query("benchmark == 'p1' and method == 'softmax' and role == 'known'")
+    values = table.query("benchmark == 'p1' and method == 'softmax' and role == 'known'")["target"]
     theirs, at = np.histogram(values, 30, density=True)
     np.testing.assert_allclose(one["density"], theirs)
     np.testing.assert_allclose(one["left"], at[:-1])
@@ -230,19 +236,19 @@ def test_densities_count_every_sample_once_and_have_area_one():
 
 def test_common_edges_are_shared_and_own_edges_are_not():
     table = one_run()
-    common = plots.histogram_points(table, score="target", edges="common", bins=7)
-    own = plots.histogram_points(table, score="target", edges="own", bins=7)
+    common = binned(table, bins=7)
+    own = binned(table, edges="own", bins=7)
     assert common["left"].nunique() == 7 < own["left"].nunique()
     assert "own range" in plots.score_histograms(own).get_supxlabel()
     assert "own range" not in plots.score_histograms(common).get_supxlabel()
 
 
 def test_histograms_draw_the_densities_with_a_look_of_their_own():
-    bars = plots.histogram_points(many_runs(), score="target", edges="common")
+    bars = binned(many_runs())
     figure = plots.score_histograms(bars)
     assert len(figure.axes) == 9
     known, negative, unknown = figure.axes[4].patches
-    part = bars.query("protocol == 'p2' and loss == 'background' and role == 'unknown'")
+    part = bars.query("benchmark == 'p2' and method == 'background' and role == 'unknown'")
     np.testing.assert_array_equal(unknown.get_data().values, part["density"])
     assert known.get_fill() and not negative.get_fill() and not unknown.get_fill()  # noqa: PT018
     assert negative.get_linestyle() != unknown.get_linestyle()
@@ -252,7 +258,7 @@ def test_histograms_draw_the_densities_with_a_look_of_their_own():
 def test_counts_at_a_threshold_match_the_definition(threshold):
     table = one_run(digits=1)
     table.loc[table["role"] != "known", "pred"] = -1  # no known class, and still no rejection
-    counts = plots.operating_counts(table, score="max_softmax", threshold=threshold)
+    counts = frames.operating_counts(table, score="max_softmax", threshold=threshold)
     for row in counts.itertuples():
         samples = [s for s in table.itertuples() if s.role == row.role]
         taken = [s for s in samples if s.max_softmax >= threshold]
@@ -281,7 +287,7 @@ def test_the_marks_of_a_threshold_lie_on_the_metrics_curve():
 
 def test_the_cells_of_a_threshold_hold_the_counts():
     figure = plots.operating_point(one_run(), score="max_softmax", threshold=0.6)
-    counts = plots.operating_counts(one_run(), score="max_softmax", threshold=0.6)
+    counts = frames.operating_counts(one_run(), score="max_softmax", threshold=0.6)
     cells = [text.get_text().split("\n")[0] for text in figure.axes[2].texts]
     wanted = counts[["right", "wrong", "rejected"]].to_numpy().ravel().astype(str)
     wanted[[3, 6]] = "–"

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from osnb import metrics, plots
+from osnb.evidence import frames
 
 
 def scores(method="MLS", classes=12, images=5):
@@ -15,7 +16,7 @@ def scores(method="MLS", classes=12, images=5):
     height = np.where(role == "known", 1.5, rng.normal(0, 1, classes)[of % classes])
     label = np.where(role == "known", of, -2)
     return pd.DataFrame(
-        {"run": method, "method": method, "role": role, "label": label, "pred": of % 4}
+        {"run": method, "printed": method, "role": role, "label": label, "pred": of % 4}
         | {"class": [f"{r[0]}{c:02}" for r, c in zip(role, of, strict=True)]}
         | {
             "group": np.where(of % 2, "easy", "hard"),
@@ -32,16 +33,16 @@ GAINS = pd.DataFrame(
         ("MLS", "Easy", 0.782, 0.80, 0.74, 0.85),
         ("MLS", "Hard", 0.726, np.nan, np.nan, np.nan),
     ],
-    columns=["method", "open_split", "paper", "ours", "low", "high"],
+    columns=["printed", "task", "paper", "ours", "low", "high"],
 ).assign(over="class")
 NUMBERED = {"score": "max_logit", "numbers": [1, 4, 12], "draws": 300, "seed": 0}
-POINTS = plots.class_points(BOTH, score="max_logit").assign(
+POINTS = frames.class_points(BOTH, score="max_logit").assign(
     data="a miniature", similarity=np.linspace(0.5, 0.9, 24)
 )
 FIGURES = {
     "split_gains": lambda: plots.split_gains(GAINS),
     "class_likeness": lambda: plots.class_likeness(POINTS),
-    "class_numbers": lambda: plots.class_numbers(plots.number_points(BOTH, **NUMBERED)),
+    "class_numbers": lambda: plots.class_numbers(frames.number_points(BOTH, **NUMBERED)),
 }
 
 
@@ -50,13 +51,13 @@ def test_gains_are_drawn_where_the_table_has_them(side):
     figure = plots.split_gains(GAINS)
     ax = figure.axes[["paper", "ours"].index(side)]
     drawn = {line.get_label(): list(line.get_ydata()) for line in ax.lines}
-    for method, rows in GAINS.groupby("method"):
+    for method, rows in GAINS.groupby("printed"):
         assert drawn[method] == rows[side].dropna().tolist()
 
 
 def test_an_auroc_of_each_class_averages_to_that_of_all_samples():
     table = scores()
-    points = plots.class_points(table, score="max_logit")
+    points = frames.class_points(table, score="max_logit")
     known, unknown = (table.loc[table["role"] == r, "max_logit"] for r in ("known", "unknown"))
     assert len(points) == 12
     assert points["auroc"].mean() == pytest.approx(metrics.auroc(known, unknown))
@@ -70,9 +71,9 @@ def test_every_class_is_a_point():
 
 
 def test_auroc_keeps_its_mean_and_spreads_by_the_root_law():
-    points = plots.number_points(scores(), **NUMBERED | {"draws": 2000})
+    points = frames.number_points(scores(), **NUMBERED | {"draws": 2000})
     rows = points[points["measure"] == "auroc"]
-    single = plots.class_points(scores(), score="max_logit")["auroc"]
+    single = frames.class_points(scores(), score="max_logit")["auroc"]
     errors = (rows["mean"] - single.mean()) / (rows["sd"] / np.sqrt(2000))
     assert errors.abs().max() < 4
     np.testing.assert_allclose(rows["sd"], rows["expected_sd"], rtol=0.1)
@@ -82,16 +83,16 @@ def test_auroc_keeps_its_mean_and_spreads_by_the_root_law():
 
 
 def test_average_precision_of_a_random_score_is_the_share_of_unknowns():
-    points = plots.number_points(scores(), **NUMBERED)
+    points = frames.number_points(scores(), **NUMBERED)
     chance = points.query("measure == 'average_precision'").set_index("classes")["chance"]
     assert chance.to_dict() == pytest.approx({n: 5 * n / (40 + 5 * n) for n in (1, 4, 12)})
 
 
 @pytest.mark.parametrize("method", ["MLS", "ARPL+"])
 def test_numbers_are_drawn_as_the_table_has_them(method):
-    points = plots.number_points(BOTH, **NUMBERED)
+    points = frames.number_points(BOTH, **NUMBERED)
     axes = plots.class_numbers(points).axes
-    rows = points[points["method"] == method]
+    rows = points[points["printed"] == method]
     auroc, precision = (part for _, part in rows.groupby("measure", sort=False))
     for ax, part, column in zip(
         axes, (auroc, auroc, precision), ("mean", "sd", "mean"), strict=True
@@ -101,7 +102,7 @@ def test_numbers_are_drawn_as_the_table_has_them(method):
 
 
 def test_methods_share_the_draws_and_a_seed_repeats_them():
-    twice = pd.concat([scores(), scores().assign(method="again")], ignore_index=True)
-    points = plots.number_points(twice, **NUMBERED)
-    one, two = (points[points["method"] == m].drop(columns="method") for m in ("MLS", "again"))
+    twice = pd.concat([scores(), scores().assign(printed="again")], ignore_index=True)
+    points = frames.number_points(twice, **NUMBERED)
+    one, two = (points[points["printed"] == m].drop(columns="printed") for m in ("MLS", "again"))
     np.testing.assert_array_equal(one.drop(columns="measure"), two.drop(columns="measure"))

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from osnb import plots
+from osnb.evidence import frames
 
 BINS = ("easy", "medium", "hard")
 
@@ -39,11 +40,11 @@ ODD = values().replace("medium", "hard, one list only").replace("easy", "another
 FIGURES = {
     "figure_5": lambda: plots.class_sheet(NEAR, IMAGES),
     "figure_9": lambda: plots.bin_histograms(
-        plots.bin_points(values(), value="value", bins=12), scale="similarity (cosine)"
+        frames.histograms(values(), "value", "bin", bins=12), scale="similarity (cosine)"
     ),
     "figure_10": lambda: plots.shared_levels(LEVELS),
     "figure_11": lambda: plots.bin_histograms(
-        plots.bin_points(ODD, value="value", bins=5), scale="mean distance, in edges"
+        frames.histograms(ODD, "value", "bin", bins=5), scale="mean distance, in edges"
     ),
 }
 
@@ -53,20 +54,20 @@ FIGURES = {
 
 def test_every_class_is_counted_once_in_its_bin_and_its_step():
     table = values()
-    points = plots.bin_points(table, value="value", bins=7)
-    assert points.groupby("bin")["classes"].sum().to_dict() == dict.fromkeys(BINS, 20)
+    points = frames.histograms(table, "value", "bin", bins=7)
+    assert points.groupby("bin")["samples"].sum().to_dict() == dict.fromkeys(BINS, 20)
     last = points["right"].max()
     for row in points.itertuples():
         part = table.loc[table["bin"] == row.bin, "value"]
         inside = sum(row.left <= v < row.right or v == row.right == last for v in part)
-        assert row.classes == inside
+        assert row.samples == inside
 
 
 def test_bins_are_stacked_so_that_heights_add_up():
-    points = plots.bin_points(values(), value="value", bins=7)
+    points = frames.histograms(values(), "value", "bin", bins=7)
     bars = plots.bin_histograms(points, scale="s").axes[0].patches
     tops = [max(b.get_y() + b.get_height() for b in bars[i::7]) for i in range(7)]
-    assert tops == points.groupby("left")["classes"].sum().tolist()
+    assert tops == points.groupby("left")["samples"].sum().tolist()
     assert sum(b.get_height() for b in bars) == 60
 
 

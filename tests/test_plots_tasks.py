@@ -5,11 +5,14 @@ import pandas as pd
 import pytest
 
 from osnb import metrics, plots
+from osnb.evidence import frames, kim2021
+from osnb.evidence.across import summary
+from osnb.evidence.build import Evidence
 
 KEYS = pd.DataFrame(
     [("a", "edl", "0"), ("b", "edl", "1"), ("c", "ensemble", "0")],
-    columns=["run", "method", "seed"],
-).assign(benchmark="cifar", task="near_ood_detection", dataset="near")
+    columns=["run", "printed", "seed"],
+).assign(place="cifar", task="near", source="near")
 VALUES = {
     "auroc": np.array([[0.8, 0.7, 0.9], [0.6, 0.5, 0.7], [0.9, 0.9, 0.9]]),
     "aurc": np.full((3, 3), np.nan),
@@ -22,8 +25,8 @@ def make_scores():
     n = 240
     return pd.DataFrame(
         {
-            "benchmark": rng.choice(["digits", "drawn synsets"], n),
-            "method": rng.choice(["Baseline", "Ensemble"], n),
+            "place": rng.choice(["digits", "drawn synsets"], n),
+            "printed": rng.choice(["Baseline", "Ensemble"], n),
             "kind": rng.choice(["right", "wrong", "near", "far", "noise"], n),
             "max_softmax": rng.uniform(0.2, 1, n),
         }
@@ -50,22 +53,31 @@ def make_means():
     parts = []
     for method in ("Baseline", "Baseline", "Ensemble"):
         softmax = pd.DataFrame(rng.dirichlet(np.ones(3), len(CLASSES)), columns=list("012"))
-        parts.append(CLASSES[["class", "source"]].join(softmax).assign(method=method))
+        parts.append(CLASSES[["class", "source"]].join(softmax).assign(printed=method))
     return pd.concat(parts, ignore_index=True)
+
+
+def binned(scores, bins=10):
+    edges = np.linspace(0, 1, bins + 1)
+    return frames.histograms(scores, "max_softmax", "place", "printed", "kind", bins=edges)
+
+
+def summed(keys, values):
+    return summary(Evidence(keys, values), "place", "printed", "task", "source")
 
 
 scores, means = pytest.fixture(make_scores), pytest.fixture(make_means)
 FIGURES = {
-    "densities": lambda: plots.softmax_densities(plots.density_points(make_scores(), bins=10)),
-    "heat": lambda: plots.mean_softmax(plots.mean_softmax_points(make_means(), CLASSES, at_most=9)),
+    "densities": lambda: plots.softmax_densities(binned(make_scores())),
+    "heat": lambda: plots.mean_softmax(kim2021.mean_softmax(make_means(), CLASSES, at_most=9)),
 }
 
 # Points
 
 
 def test_a_task_is_the_mean_over_seeds_with_the_interval_of_that_mean():
-    points = plots.task_points(KEYS, VALUES)
-    assert points["method"].tolist() == ["edl", "ensemble"]  # no row where there is no measure
+    points = summed(KEYS, VALUES)
+    assert points["printed"].tolist() == ["edl", "ensemble"]  # no row where there is no measure
     edl, ensemble = points.to_dict("records")
     mean = VALUES["auroc"][:2].mean(axis=0)
     assert (edl["value"], edl["low"], edl["high"]) == metrics.interval(mean)
@@ -75,54 +87,52 @@ def test_a_task_is_the_mean_over_seeds_with_the_interval_of_that_mean():
 
 
 def test_tasks_stand_in_order_of_appearance():
-    turned = plots.task_points(KEYS[::-1], {"auroc": VALUES["auroc"][::-1]})
-    assert turned["method"].tolist() == ["ensemble", "edl"]
+    turned = summed(KEYS[::-1].reset_index(drop=True), {"auroc": VALUES["auroc"][::-1]})
+    assert turned["printed"].tolist() == ["ensemble", "edl"]
     assert turned["run"].tolist() == ["c", "b, a"]
     assert turned["value"].tolist() == pytest.approx([0.9, 0.7])
 
 
 def test_without_resamples_a_task_has_no_interval():
-    points = plots.task_points(KEYS, {"auroc": VALUES["auroc"][:, :1]})
+    points = summed(KEYS, {"auroc": VALUES["auroc"][:, :1]})
     assert points[["low", "high"]].isna().all(axis=None)
 
 
 def test_a_density_has_area_one_and_counts_its_samples(scores):
-    points = plots.density_points(scores, bins=7)
-    for key, part in points.groupby(["benchmark", "method", "kind"]):
+    points = binned(scores, 7)
+    for key, part in points.groupby(["place", "printed", "kind"]):
         width = part["right"] - part["left"]
         assert (part["density"] * width).sum() == pytest.approx(1)
-        same = (scores[["benchmark", "method", "kind"]] == list(key)).all(axis=1)
-        assert (part["samples"] == same.sum()).all()
-        exact = scores.loc[same, "max_softmax"].mean()  # the middles of bins would be off
-        assert part["mean"].tolist() == pytest.approx([exact] * 7)
+        same = (scores[["place", "printed", "kind"]] == list(key)).all(axis=1)
+        assert part["samples"].sum() == same.sum()
 
 
 def test_a_cell_is_the_mean_of_the_runs_and_a_row_adds_up_to_one(means):
-    points = plots.mean_softmax_points(means, CLASSES, at_most=9)
+    points = kim2021.mean_softmax(means, CLASSES, at_most=9)
     names = CLASSES.set_index("name")
     assert len(points) == 2 * 4 * 3  # methods, unknown classes, known classes
     for cell in points.to_dict("records"):
         column = str(names.loc[cell["known"], "label"])
         same = means[means["class"] == names.loc[cell["class"], "class"]]
-        values = same.loc[same["method"] == cell["method"], column]
+        values = same.loc[same["printed"] == cell["printed"], column]
         assert cell["softmax"] == pytest.approx(values.mean())
-        assert cell["runs"] == len(values) == {"Baseline": 2, "Ensemble": 1}[cell["method"]]
+        assert cell["runs"] == len(values) == {"Baseline": 2, "Ensemble": 1}[cell["printed"]]
         assert cell["kind"] == names.loc[cell["class"], "kind"]
-    sums = points.groupby(["method", "class"])["softmax"].sum()
+    sums = points.groupby(["printed", "class"])["softmax"].sum()
     assert sums.tolist() == pytest.approx([1] * 8)
 
 
 def test_a_class_of_the_same_name_in_another_source_is_another_class(means):
     twin = means[means["class"] == "a"].assign(source="elsewhere")
     both = pd.concat([means, twin.assign(**{"0": 9.0})])
-    points = plots.mean_softmax_points(both, CLASSES, at_most=9)
-    pd.testing.assert_frame_equal(points, plots.mean_softmax_points(means, CLASSES, at_most=9))
+    points = kim2021.mean_softmax(both, CLASSES, at_most=9)
+    pd.testing.assert_frame_equal(points, kim2021.mean_softmax(means, CLASSES, at_most=9))
 
 
 def test_of_many_classes_of_a_kind_the_surest_ones_stay(means):
-    every = plots.mean_softmax_points(means, CLASSES, at_most=9)
-    kept = plots.mean_softmax_points(means, CLASSES, at_most=1)
-    largest = every.groupby(["kind", "class", "method"])["softmax"].max().unstack().mean(axis=1)
+    every = kim2021.mean_softmax(means, CLASSES, at_most=9)
+    kept = kim2021.mean_softmax(means, CLASSES, at_most=1)
+    largest = every.groupby(["kind", "class", "printed"])["softmax"].max().unstack().mean(axis=1)
     sure = "letter A" if largest["far", "letter A"] > largest["far", "letter B"] else "letter B"
     assert list(dict.fromkeys(kept["class"])) == ["digit 7", sure, "noise"]
 
@@ -131,7 +141,7 @@ def test_of_many_classes_of_a_kind_the_surest_ones_stay(means):
 
 
 def test_every_density_is_drawn_in_its_panel_inside_the_axes(scores):
-    points = plots.density_points(scores, bins=10)
+    points = binned(scores)
     figure = plots.softmax_densities(points)
     drawn = {}
     for ax in figure.axes:
@@ -139,7 +149,7 @@ def test_every_density_is_drawn_in_its_panel_inside_the_axes(scores):
         for line in ax.lines:
             drawn[benchmark, method, line.get_label()] = line.get_ydata()
             assert line.get_ydata().max() < ax.get_ylim()[1]
-    found = points.groupby(["benchmark", "method", "kind"])["density"]
+    found = points.groupby(["place", "printed", "kind"])["density"]
     assert set(drawn) == set(found.groups)
     for key, density in found:
         np.testing.assert_array_equal(drawn[key], density)
@@ -149,7 +159,7 @@ def test_every_density_is_drawn_in_its_panel_inside_the_axes(scores):
 
 
 def test_every_cell_of_the_heat_map_has_its_value_on_one_scale(means):
-    points = plots.mean_softmax_points(means, CLASSES, at_most=9)
+    points = kim2021.mean_softmax(means, CLASSES, at_most=9)
     figure = plots.mean_softmax(points)
     rows = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     columns = [text.get_text() for text in figure.axes[0].get_xticklabels()]
@@ -158,7 +168,7 @@ def test_every_cell_of_the_heat_map_has_its_value_on_one_scale(means):
     for ax in figure.axes[:2]:
         assert ax.collections[0].get_clim() == (0, 1)
         grid = np.asarray(ax.collections[0].get_array()).reshape(4, 3)
-        for cell in points[points["method"] == ax.get_title()].to_dict("records"):
+        for cell in points[points["printed"] == ax.get_title()].to_dict("records"):
             row = rows.index(f"{cell['kind']}: {cell['class']}")
             assert grid[row, columns.index(cell["known"])] == cell["softmax"]
     lines = figure.axes[0].collections[1].get_segments()
@@ -170,6 +180,6 @@ def test_every_cell_of_the_heat_map_has_its_value_on_one_scale(means):
 
 def test_without_a_run_a_figure_says_so(scores):
     none = scores.head(0)
-    density = plots.softmax_densities(plots.density_points(none, bins=5))
-    heat = plots.mean_softmax(plots.mean_softmax_points(pd.DataFrame(), CLASSES, at_most=9))
+    density = plots.softmax_densities(binned(none))
+    heat = plots.mean_softmax(kim2021.mean_softmax(pd.DataFrame(), CLASSES, at_most=9))
     assert all(f.axes[0].texts[0].get_text() == "no finished run" for f in (density, heat))

@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 from osnb import metrics, plots
-from osnb.evidence import tables
+from osnb.evidence import selective, tables
+from osnb.evidence.across import gains
+from osnb.evidence.build import Evidence
 
 PRINTED = {  # Figure 5, in percent: by hand from Tables 5 and 6
     ("cifar", "CRL"): 1.1258,
@@ -29,7 +31,7 @@ def make_samples():
         for method in ("Baseline", "Ensemble", "a method with a long name"):
             score = rng.normal(kind == "", 1).round(1)
             parts.append(pd.DataFrame({"kind": kind, "score": score, "panel": panel}))
-            parts[-1]["method"] = method
+            parts[-1]["printed"] = method
     return pd.concat(parts, ignore_index=True)
 
 
@@ -37,27 +39,32 @@ def make_samples():
 def make_points():
     """Figure 5 of the paper, and one method of ours."""
     parts = [tables.published("kim2021", f"table{n}") for n in (5, 6)]
-    rows = pd.concat(parts, keys=["cifar", "imagenet"], names=["benchmark"]).reset_index(level=0)
+    rows = pd.concat(parts, keys=["cifar", "imagenet"], names=["place"]).reset_index(level=0)
     rows = rows[(rows["metric"] == "AURC_x1000") & (rows["task"] == "unknown_detection")]
-    rows = rows.assign(side="paper", run="tables").reset_index(drop=True)
-    printed = plots.improvement_points(rows, rows[["mean"]].to_numpy() / 1000)
-    ours = pd.DataFrame({"method": ["Baseline", "OE", "OE"], "run": ["a", "b", "c"]})
-    ours = ours.assign(benchmark="cifar", side="ours, all")
+    rows = rows.assign(run="tables", printed=rows["method"]).reset_index(drop=True)
+    printed = improved(rows, rows[["mean"]].to_numpy() / 1000).assign(side="paper")
+    ours = pd.DataFrame({"printed": ["Baseline", "OE", "OE"], "run": ["a", "b", "c"]})
+    ours = ours.assign(place="cifar")
     aurc = np.array([[0.4, 0.5, 0.4, 0.4], [0.3, 0.3, 0.3, 0.3], [0.2, 0.2, 0.3, 0.4]])
-    return pd.concat([printed, plots.improvement_points(ours, aurc)], ignore_index=True)
+    return pd.concat([printed, improved(ours, aurc).assign(side="ours, all")], ignore_index=True)
+
+
+def improved(rows, aurc):
+    numbers = Evidence(rows, {"aurc": aurc})
+    return gains(numbers, "aurc", "place", key="printed", of="Baseline", share=True)
 
 
 samples = pytest.fixture(make_samples)
 points = pytest.fixture(make_points)
 FIGURES = {
     "figure 5": lambda: plots.improvements(make_points(), about="lines: 95 % over classes"),
-    "curves": lambda: plots.risk_curves(plots.risk_points(make_samples(), most=20), risk=0.1),
+    "curves": lambda: plots.risk_curves(selective.risk_points(make_samples(), most=20), risk=0.1),
     "accepted": lambda: plots.accepted_at_risk(make_samples(), risk=0.4),
 }
 
 
 def test_the_papers_improvements_follow_from_its_tables(points):
-    found = points[points["side"] == "paper"].set_index(["benchmark", "method"])["improvement"]
+    found = points[points["side"] == "paper"].set_index(["place", "printed"])["number"]
     assert len(found) == 16
     for key, percent in PRINTED.items():
         assert 100 * found[key] == pytest.approx(percent, abs=1e-4)
@@ -66,14 +73,14 @@ def test_the_papers_improvements_follow_from_its_tables(points):
 def test_an_improvement_is_of_the_mean_over_runs_with_shared_draws(points):
     (ours,) = points[points["side"] == "ours, all"].to_dict("records")
     draws = [0.375, (0.5 - 0.25) / 0.5, 0.25, (0.4 - 0.35) / 0.4]
-    assert ours["improvement"] == pytest.approx(draws[0])
+    assert ours["number"] == pytest.approx(draws[0])
     assert (ours["low"], ours["high"]) == pytest.approx(metrics.interval(np.array(draws))[1:])
-    assert ours["run"] == "b, c"
+    assert ours["run"] == "b, c less a"
 
 
 def test_without_a_baseline_there_is_no_improvement():
-    rows = pd.DataFrame({"method": ["OE"], "run": "a", "benchmark": "cifar", "side": "ours"})
-    assert plots.improvement_points(rows, np.array([[0.3, 0.3]])).empty
+    rows = pd.DataFrame({"printed": ["OE"], "run": "a", "place": "cifar"})
+    assert improved(rows, np.array([[0.3, 0.3]])).empty
 
 
 def test_figure_5_shows_every_point_and_names_what_was_not_run(points):
@@ -82,7 +89,7 @@ def test_figure_5_shows_every_point_and_names_what_was_not_run(points):
         drawn = np.concatenate(
             [line.get_xdata() for line in ax.lines if line.get_marker() not in {"None", "", None}]
         )
-        wanted = points.loc[points["benchmark"] == name, "improvement"]
+        wanted = points.loc[points["place"] == name, "number"]
         np.testing.assert_allclose(np.sort(drawn), np.sort(wanted))
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert "OE" in labels
@@ -90,21 +97,21 @@ def test_figure_5_shows_every_point_and_names_what_was_not_run(points):
 
 
 def test_curves_are_those_of_the_metric_and_none_is_below_the_perfect_one(samples):
-    found = plots.risk_points(samples, most=1000)
-    part = samples.query("panel == 'CIFAR, all' and method == 'Ensemble'")
+    found = selective.risk_points(samples, most=1000)
+    part = samples.query("panel == 'CIFAR, all' and printed == 'Ensemble'")
     wanted = metrics.risk_coverage(part["score"], (part["kind"] == "").to_numpy())
-    ours = found.query("panel == 'CIFAR, all' and method == 'Ensemble'")
+    ours = found.query("panel == 'CIFAR, all' and printed == 'Ensemble'")
     np.testing.assert_array_equal(ours[["coverage", "risk"]].to_numpy().T, wanted)
-    best = found[found["method"] == "perfect ranking"].set_index(["panel", "coverage"])["risk"]
+    best = found[found["printed"] == "perfect ranking"].set_index(["panel", "coverage"])["risk"]
     both = found.join(best.rename("least"), on=["panel", "coverage"])
     assert len(best) == 240
     assert (both["risk"] >= both["least"] - 1e-12).all()
 
 
 def test_operating_points_keep_the_risk_and_bars_show_them(samples):
-    table = plots.risk_table(samples, risk=0.4)
+    table = selective.risk_table(samples, risk=0.4)
     assert table["of"].sum() == len(samples)
-    for (_, _), part in table.groupby(["panel", "method"]):
+    for (_, _), part in table.groupby(["panel", "printed"]):
         errors = part.loc[part["kind"] != "right", "accepted"].sum()
         assert errors <= 0.4 * part["accepted"].sum()
         assert part["coverage"].iloc[0] == part["accepted"].sum() / 120
@@ -113,11 +120,11 @@ def test_operating_points_keep_the_risk_and_bars_show_them(samples):
         widths = [bar.get_width() for bar in ax.patches]
         assert sorted(widths) == sorted(part["accepted"])
         ends = max(bar.get_x() + bar.get_width() for bar in ax.patches)
-        assert ends == part.groupby("method")["accepted"].sum().max()
+        assert ends == part.groupby("printed")["accepted"].sum().max()
 
 
 def test_a_kind_keeps_its_colour_whether_right_samples_are_shown_or_not(samples):
-    table = plots.risk_table(samples, risk=0.4)
+    table = selective.risk_table(samples, risk=0.4)
     colors = []
     for part in (table, table[table["kind"] != "right"]):
         figure = plots.stacked_errors(part, value="accepted", label="x")

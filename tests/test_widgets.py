@@ -11,6 +11,7 @@ import pytest
 
 from osnb import metrics, plots, protocols
 from osnb.base import workbook
+from osnb.evidence import selective
 from osnb.plots import widgets
 from osnb.protocols import hierarchy
 
@@ -103,7 +104,7 @@ BAD = {
 
 @pytest.mark.parametrize("reason", BAD)
 def test_what_the_picture_refuses_is_refused_before_there_is_a_control(reason, table, outputs):
-    samples = pd.DataFrame({"panel": "all", "method": "x", "kind": [""], "score": [0.5]})
+    samples = pd.DataFrame({"panel": "all", "printed": "x", "kind": [""], "score": [0.5]})
     with pytest.raises(ValueError, match=reason):
         BAD[reason](table, outputs, samples)
 
@@ -126,7 +127,7 @@ def roles():
 
 def test_a_moved_superclass_moves_tree_and_counts_together(roles):
     classes, tree, count = roles
-    view = widgets.protocol_explorer(classes, tree, move=protocols.moved, count=count)
+    view = widgets.ProtocolExplorer(classes, tree, move=protocols.moved, count=count)
     view.superclass.value = FOX
     view.role.value = "unknown"
     view.superclass.value = BIRD  # of another protocol, out here
@@ -145,7 +146,7 @@ def test_a_moved_superclass_moves_tree_and_counts_together(roles):
 
 def test_a_move_that_leaves_no_protocol_is_taken_back_and_said(roles):
     classes, tree, count = roles
-    view = widgets.protocol_explorer(classes, tree, move=protocols.moved, count=count)
+    view = widgets.ProtocolExplorer(classes, tree, move=protocols.moved, count=count)
     before = view.picture
     view.superclass.value = DOG
     view.role.value = "out"
@@ -163,14 +164,14 @@ def test_a_move_that_leaves_no_protocol_is_taken_back_and_said(roles):
 def samples():
     """A pool of two methods."""
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"panel": "all", "method": np.resize(["Baseline", "OE"], 60)})
+    frame = pd.DataFrame({"panel": "all", "printed": np.resize(["Baseline", "OE"], 60)})
     frame["kind"] = rng.choice(["", "near", "wrong prediction"], 60)
     return frame.assign(score=rng.normal(frame["kind"] == "", 0.5))
 
 
 def twins(table, outputs, samples):
     """By explorer: (itself, its static twin at values, values to move it to)."""
-    points = plots.coverage_points(samples)
+    points = selective.coverage_points(samples)
     at = {"score": "max_softmax"}
     return {
         "threshold": (
@@ -190,7 +191,9 @@ def twins(table, outputs, samples):
         ),
         "cost": (
             lambda: widgets.cost_sliders(samples, wrong=3.0, rejection=1.0),
-            lambda x, y: plots.least_cost(points, wrong=x, rejection=y),
+            lambda x, y: plots.least_cost(
+                selective.cost_points(points, wrong=x, rejection=y), wrong=x, rejection=y
+            ),
             [(0.5, 1.0), (0.5, 0.0)],
         ),
         "loss": (
@@ -222,7 +225,7 @@ def explorer(request, table, outputs, samples, roles):
     if request.param != "roles":
         return twins(table, outputs, samples)[request.param][0]()
     classes, tree, count = roles
-    return widgets.protocol_explorer(classes, tree, move=protocols.moved, count=count)
+    return widgets.ProtocolExplorer(classes, tree, move=protocols.moved, count=count)
 
 
 def test_every_control_comes_before_the_picture_has_a_name_and_fits_a_narrow_page(explorer):
@@ -247,7 +250,7 @@ def test_every_picture_has_its_description_as_alternative_text(explorer):
 
 @pytest.mark.parametrize("start", [0.0, 0.3, 2.4, 9.95, 12.0])
 def test_a_cost_starts_at_one_of_its_steps(start):
-    samples = pd.DataFrame({"panel": "all", "method": "x", "kind": ["", "near"], "score": [1, 0]})
+    samples = pd.DataFrame({"panel": "all", "printed": "x", "kind": ["", "near"], "score": [1, 0]})
     view = widgets.cost_sliders(samples, wrong=start, rejection=1.0)
     cost = view.controls[0]
     steps = (start - cost.min) / cost.step

@@ -4,9 +4,15 @@ import numpy as np
 import pandas as pd
 
 from osnb.evidence import tables
-from osnb.evidence.claims import printed
-from osnb.evidence.tasks import NOISE, UNKNOWN, WITHOUT
+from osnb.evidence.frames import need
+from osnb.evidence.tasks import NOISE, UNKNOWN, WITHOUT, WRONG
 
+# measures, how they are printed, and tasks
+MEASURES = {"ACC": "accuracy", "AURC_x1000": "aurc", "AUROC": "auroc", "FPR_95TPR": "fpr95"}
+UNITS = {"accuracy": 100, "aurc": 1000, "auroc": 100, "fpr95": 100}  # printed per rate
+TASKS = {"classification": WRONG, "misclassification_detection": WRONG}
+TASKS |= {"near_ood_detection": "near", "far_ood_detection": "far", "unknown_detection": UNKNOWN}
+TABLES = {"cifar": 5, "imagenet": 6}
 IN_TABLE_2 = {"cifar": "CIFAR", "imagenet": "ImageNet"}
 # what a set of ours is, or stands for, in Tables 5 and 6
 SETS = {"cifar": {"known": "CIFAR-40", "near": "CIFAR-60", "all": "CIFAR-based (all)"}}
@@ -18,6 +24,7 @@ SETS["imagenet"] |= {"food101": "Food-32", "caltech256": "Caltech-45", "places36
 SETS["imagenet"] |= {"gaussian noise": "Gaussian Noise"}
 HEADS = {"accuracy": "ACC, %", "aurc": "AURC x 1000", "e_aurc": "E-AURC x 1000"}
 HEADS |= {"auroc": "AUROC, %", "fpr95": "FPR95, %"}
+SOFTMAX = ["printed", "kind", "class", "known", "softmax", "runs"]
 SETTING = ["place", "task", "source", "metric"]  # of one number of a method
 
 
@@ -29,11 +36,11 @@ def results() -> pd.DataFrame:
         value and paper_sd, the same as rates; twice ("yes" where another method has the same mean
         and the same deviation over five trainings, else "").
     """
-    parts = [tables.published("kim2021", f"table{n}") for n in (5, 6)]
-    rows = pd.concat(parts, keys=["cifar", "imagenet"], names=["place"]).reset_index(level=0)
+    parts = {place: tables.published("kim2021", f"table{n}") for place, n in TABLES.items()}
+    rows = pd.concat(parts, names=["place"]).reset_index(level=0)
     rows = rows.rename(columns={"method": "printed", "dataset": "source"})
-    rows = rows.replace({"metric": printed.MEASURES, "task": printed.TASKS})
-    unit = rows["metric"].map(printed.UNITS)
+    rows = rows.replace({"metric": MEASURES, "task": TASKS})
+    unit = rows["metric"].map(UNITS)
     rows = rows.assign(value=rows["mean"] / unit, paper_sd=rows["std"] / unit)
     twice = rows.duplicated([*SETTING, "mean", "std"], keep=False) & rows["std"].notna()
     twice &= rows["metric"] != "accuracy"  # ODIN has Baseline's: it is the same network
@@ -95,12 +102,40 @@ def beside(compared: pd.DataFrame, pools: pd.DataFrame) -> pd.DataFrame:
     return compared.assign(**gone, within=compared["within"].mask(other, ""))
 
 
-def pool_sizes(pools: pd.DataFrame) -> str:
-    """A line for each benchmark: how large its pools are, and whether AURCs can be subtracted."""
-    of = {False: "so unified AURCs have no difference", True: "as many"}
-    rows = pools.to_dict("records")
-    sizes = [" to ".join(f"{n}" for n in dict.fromkeys((x["fewest"], x["most"]))) for x in rows]
-    return "\n".join(
-        f"{x['place']}: {size} samples in the pool, {x['paper']} in Table 2, {of[x['alike']]}"
-        for x, size in zip(rows, sizes, strict=True)
-    )
+def mean_softmax(means: pd.DataFrame, classes: pd.DataFrame, *, at_most: int) -> pd.DataFrame:
+    """Figure 7's cells: the mean softmax vector of each unknown class, the mean over seeds.
+
+    For an unknown class u of n_u samples and a known class c,
+
+        cell(u, c) = 1 / n_u sum_{i in u} softmax_c(x_i)
+
+    Args:
+        means: one row per run and class, columns printed, class, source and 0 to K - 1 (as text),
+            the softmax of each known class, the mean over the class's samples. No row gives none.
+        classes: columns class, source, kind (known, near, far, noise), label (of a known class,
+            0 to K - 1) and name. Rows and columns of the figure stand in this order.
+        at_most: classes of a kind, those whose largest cell is the largest over all methods'
+            mean.
+
+    Returns:
+        printed, kind, class (the name of an unknown one), known (the name of a known one), softmax
+        and runs (how many it is the mean of).
+
+    Raises:
+        ValueError: a column is missing.
+    """
+    if means.empty:
+        return pd.DataFrame(columns=SOFTMAX)
+    need(classes, ["class", "source", "kind", "label", "name"])
+    is_known = classes["kind"] == "known"
+    names = classes[is_known].sort_values("label").astype({"label": str})
+    names = dict(zip(names["label"], names["name"], strict=True))
+    need(means, ["printed", "class", "source", *names])
+    long = classes[~is_known].merge(means, on=["class", "source"]).drop(columns=["class"])
+    long = long.rename(columns={"name": "class"}).melt(SOFTMAX[:3], [*names], "known", "softmax")
+    long["known"] = long["known"].map(names)
+    cells = long.groupby(SOFTMAX[:4], sort=False)["softmax"].agg(["mean", "size"]).reset_index()
+    surest = cells.groupby(SOFTMAX[:3])["mean"].max().groupby(["kind", "class"]).mean()
+    surest = surest.groupby("kind").nlargest(at_most).index.droplevel(0)
+    cells = cells[pd.MultiIndex.from_frame(cells[["kind", "class"]]).isin(surest)]
+    return cells.set_axis(SOFTMAX, axis=1).reset_index(drop=True)

@@ -5,10 +5,12 @@ import pandas as pd
 
 from osnb import metrics
 from osnb.evidence import tables
-from osnb.evidence.numbers import Evidence
+from osnb.evidence.across import gains, summary
+from osnb.evidence.build import Evidence
 
 FPRS = (1e-3, 1e-2, 1e-1, 1.0)  # columns of Table 2
 TABLE_2 = {"gamma_plus": "negative", "gamma_minus": "negative"}  # measures, and their task
+TABLE_2 |= {"epoch": "unknown"}
 TABLE_2 |= {f"ccr_at_{fpr:g}": "unknown" for fpr in FPRS}
 CCR = {"ccr_at_1e-3": "ccr_at_0.001", "ccr_at_1e-2": "ccr_at_0.01", "ccr_at_1e-1": "ccr_at_0.1"}
 
@@ -37,36 +39,24 @@ def released(stacked: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def table_2(evidence: Evidence, epochs: pd.Series, *, over: str) -> pd.DataFrame:
+def table_2(numbers: Evidence, epochs: pd.Series, *, over: str) -> pd.DataFrame:
     """Table 2, ours: long, one number per row.
 
     Args:
-        evidence: of the tasks negative and unknown; several seeds are averaged.
+        numbers: of the tasks negative and unknown; several seeds are averaged.
         epochs: the epoch that each run was scored at, by run.
         over: the unit that the evidence was drawn from.
 
     Returns:
-        benchmark, method, number (a column's name in the paper), value (mean over the seeds), low
-        and high (where 95 % of the resamples of that mean lie), over, sd_seeds (NaN for one
-        seed), seeds, run. An epoch is not resampled.
+        As `summary`, benchmark, method, and number (a column's name in the paper), over. An
+        epoch is not resampled.
     """
-    rows = []
-    keys = evidence.keys.drop_duplicates("run")
-    for (benchmark, method), runs in keys.groupby(["benchmark", "method"]):
-        key = {"benchmark": benchmark, "method": method}
-        numbers = {m: evidence.rows(m, task=task, **key) for m, task in TABLE_2.items()}
-        numbers = {"epoch": runs["run"].map(epochs).to_numpy(float)[:, None]} | numbers
-        shared = {"over": over, "seeds": len(runs), "run": ", ".join(runs["run"])}
-        rows += [key | {"number": name} | _of_seeds(v) | shared for name, v in numbers.items()]
-    return pd.DataFrame(rows)
-
-
-def _of_seeds(values: np.ndarray) -> dict[str, float]:
-    """Mean, interval of the mean and standard deviation of (seeds, 1 + R) values."""
-    mean = values.mean(axis=0)
-    low, high = metrics.interval(mean)[1:] if len(mean) > 1 else (np.nan, np.nan)
-    spread = values[:, 0].std(ddof=1) if len(values) > 1 else np.nan
-    return {"value": mean[0], "low": low, "high": high, "sd_seeds": spread}
+    epoch = numbers.keys["run"].map(epochs).to_numpy(float)[:, None]
+    values = numbers.values | {"epoch": epoch.repeat(1 + numbers.resamples, axis=1)}
+    rows = summary(Evidence(numbers.keys, values), "benchmark", "method", "task")
+    rows = rows[rows["task"] == rows["metric"].map(TABLE_2)].rename(columns={"metric": "number"})
+    rows.loc[rows["number"] == "epoch", ["low", "high"]] = np.nan
+    return rows.assign(over=over).drop(columns="task")
 
 
 def printed_table_2(selection: str) -> pd.DataFrame:
@@ -79,33 +69,19 @@ def printed_table_2(selection: str) -> pd.DataFrame:
     return printed.rename(columns=CCR).melt(["benchmark", "method"], var_name="number")
 
 
-def differences(evidence: Evidence, *names: str, of: str = "softmax", over: str) -> pd.DataFrame:
-    """Every method less one of them, in each protocol: what a loss of one's own gains.
+def differences(numbers: Evidence, *measures: str, over: str) -> pd.DataFrame:
+    """Every method less softmax on unknown samples, in each protocol: what a loss gains.
 
     Args:
-        evidence: several seeds are averaged.
-        names: measures on unknown samples.
-        of: the method that is subtracted; a protocol without it gives no row.
+        numbers: several seeds are averaged; a protocol without softmax gives no row.
+        measures: names of some.
         over: the unit that the evidence was drawn from.
 
     Returns:
-        benchmark, method, measure, difference, low and high (95 % of its paired resamples), over,
-        p (two-sided), run.
-
-    Raises:
-        Missing: there is no such measure.
+        As `gains`, and measure and over.
     """
-    rows = []
-    keys = evidence.keys.drop_duplicates("run")
-    runs = keys.groupby(["benchmark", "method"])["run"].agg(", ".join)
-    for (benchmark, method), run in runs.items():
-        if method == of or (benchmark, of) not in runs:
-            continue
-        for name in names:
-            at = {"benchmark": benchmark, "task": "unknown"}
-            gain = evidence(name, method=method, **at) - evidence(name, method=of, **at)
-            value, low, high = metrics.interval(gain)
-            key = {"benchmark": benchmark, "method": method, "measure": name, "difference": value}
-            key |= {"low": low, "high": high, "over": over, "p": metrics.p_value(gain)}
-            rows.append(key | {"run": f"{run} less {runs[benchmark, of]}"})
-    return pd.DataFrame(rows)
+    unknown = numbers.only(numbers.fits(task="unknown"))
+    by = {"key": "method", "of": "softmax"}
+    parts = [gains(unknown, m, "benchmark", **by).assign(measure=m, over=over) for m in measures]
+    columns = ["benchmark", "method", "measure", "number", "low", "high", "over", "p", "run"]
+    return pd.concat(parts).sort_values(columns[:2], kind="stable", ignore_index=True)[columns]

@@ -1,69 +1,51 @@
 """Figures: ``f(frame, ...) -> Figure``, drawn and returned, never saved or shown.
 
-All are short compositions of the drawings in `draw`. A figure with a long story is a pair:
-`*_points` computes the numbers, a frame to be saved as csv; the drawing takes that frame, so that
-file and figure cannot differ. Importing this room changes no setting of matplotlib, and no figure
-belongs to pyplot, so none has to be closed.
+All are short compositions of the drawings in `draw`, of frames that `osnb.evidence` computes, so
+that a file and its figure cannot differ. Importing this room changes no setting of matplotlib, and
+no figure belongs to pyplot, so none has to be closed.
 """
 
-from osnb.plots.correlation import accuracy_and_near, accuracy_auroc, correlation_points
-from osnb.plots.curves import (
-    confidence_history,
-    oscr,
-    oscr_by_loss,
-    oscr_curves,
-    oscr_points,
-    training,
-)
-from osnb.plots.features import (
+from osnb.plots.bars import (
     LOSS_NAMES,
+    accepted_at_risk,
+    bin_histograms,
     distance_boxes,
     distance_summary,
-    feature_norms,
-    feature_plane,
     gradient_points,
     loss_gradients,
-    negative_gradient,
-)
-from osnb.plots.methods import contrast_points, contrasts, method_gains, method_points, rules_by_set
-from osnb.plots.pictures import class_sheet, contact_sheet, resize_sheet, roughness, task_sketch
-from osnb.plots.risk import (
-    accepted_at_risk,
-    cost_points,
-    cost_table,
-    coverage_points,
-    improvement_points,
-    improvements,
-    least_cost,
-    risk_curves,
-    risk_points,
-    risk_table,
+    score_histograms,
+    shared_levels,
     stacked_errors,
 )
-from osnb.plots.semantic import (
-    bin_histograms,
-    bin_points,
-    class_likeness,
+from osnb.plots.curves import (
     class_numbers,
-    class_points,
-    number_points,
-    shared_levels,
+    confidence_history,
+    least_cost,
+    negative_gradient,
+    oscr,
+    oscr_curves,
+    risk_curves,
+    softmax_densities,
+    training,
+)
+from osnb.plots.features import feature_norms, feature_plane
+from osnb.plots.methods import (
+    accuracy_auroc,
+    class_likeness,
+    contrasts,
+    improvements,
+    method_gains,
+    rules_by_set,
     split_gains,
 )
-from osnb.plots.style import Figure, describe
-from osnb.plots.tasks import (
-    density_points,
+from osnb.plots.pictures import (
+    class_sheet,
+    contact_sheet,
     mean_softmax,
-    mean_softmax_points,
     method_tasks,
-    softmax_densities,
-    task_points,
+    roughness,
+    task_sketch,
 )
-from osnb.plots.threshold import (
-    histogram_points,
-    judged,
-    operating_counts,
-    operating_point,
-    score_histograms,
-)
+from osnb.plots.style import Figure, describe
+from osnb.plots.threshold import operating_point
 from osnb.plots.tree import class_tree, counted_tree, gathered, reduced_tree, role_tree

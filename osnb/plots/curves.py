@@ -1,30 +1,29 @@
-"""Lines: OSCR (Figures 2, 5 and 6 of Palechor et al. 2023), and what happens over epochs."""
+"""Lines: OSCR (Palechor et al. 2023), what happens over epochs, risks, costs, densities."""
 
 from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
-from osnb import metrics
-from osnb.plots.draw import facets, finished, lines, over_seeds, panels
+from osnb.evidence.frames import BINNED, NUMBERS, POINTS, need
+from osnb.evidence.selective import PERFECT
+from osnb.plots.draw import ENDS, absent, facets, finished, lines, over_seeds, panels
 from osnb.plots.style import (
     DASH_DOT,
     DASHED,
+    DOTTED,
     LOSSES,
     PROTOCOLS,
-    ROLES,
     UNITS,
     Figure,
     count,
     label,
     laid_out,
-    need,
+    looks,
     present,
     room_above,
 )
 
-GRID = 40  # points per curve on either grid, so that Figure 2 as csv stays below 300 kB
-POINTS = [*("protocol", "role", "loss", "fpr", "ccr", "low", "high", "over", "sd_seeds", "seeds")]
 SIDES = {"gamma_plus": "γ⁺, known samples", "gamma_minus": "γ⁻, negative samples"}
 MEASURES = {
     "loss": ("0.4", "-", "o", "loss"),
@@ -33,114 +32,37 @@ MEASURES = {
     "accuracy": ("#222222", DASH_DOT, "o", "accuracy"),
 }
 NO_MEASURE = {"epoch", "learning_rate", "loss", "best", "gamma", "stage"}
-
-
-def oscr_points(
-    table: pd.DataFrame, *, score: str, unit: str = "class", seed: int = 0, resamples: int = 1000
-) -> pd.DataFrame:
-    """The points of Figures 2, 5 and 6: CCR at fixed FPRs, with a bootstrap interval.
-
-    The FPRs are multiples of 1 / U, evenly spaced on a linear and on a logarithmic axis;
-    CCR at FPR q belongs to the largest FPR not above q, as in `metrics.ccr_at_fpr`. All runs of
-    a protocol share FPRs and resamples, so their mean needs no interpolation.
-
-    Args:
-        table: scores tables of all runs, with columns protocol, loss and seed.
-        score: the scoring rule's column.
-        unit: what is drawn with replacement within each role: class or sample.
-        seed: of the draws.
-        resamples: their number.
-
-    Returns:
-        Frame with columns protocol, role (negative, unknown), loss, fpr, ccr (mean over the
-        seeds), low and high (where 95 % of the resamples of that mean lie), over (the unit),
-        sd_seeds (standard deviation, NaN for one seed) and seeds (their number).
-
-    Raises:
-        ValueError: a column is missing, or the score in some run; a run lacks known samples or the
-            others, or runs of a protocol have different test samples.
-    """
-    need(table, ["protocol", "loss", "seed", "role", "label", "pred", "sample", unit, score])
-    if (table["role"] == "known").all():
-        raise ValueError("need negative or unknown samples; all are known")
-    if (lacks := table[score].isna()).any():
-        runs = table.loc[lacks, ["protocol", "loss", "seed"]].drop_duplicates().astype(str)
-        names = ", ".join(runs.agg(" ".join, axis=1))
-        raise ValueError(f"need a number in '{score}' of each run; there is none in: {names}")
-    rows = []
-    for number, (protocol, runs) in enumerate(table.groupby("protocol")):
-        known, *others = (_ordered(runs, r) for r in present([*runs["role"], "known"], ROLES))
-        draw = {"unit": unit, "resamples": resamples}
-        weights = _weights(known, [seed, number, 0], **draw)
-        for other in others:
-            role = other["role"].iloc[0]
-            both = weights, _weights(other, [seed, number, [*ROLES].index(role)], **draw)
-            for loss, part in known.groupby(level="loss"):
-                curve = _curve(part, other.loc[loss], score, both)
-                rows.append(curve.assign(protocol=protocol, role=role, loss=loss, over=unit))
-    return pd.concat(rows, ignore_index=True)[POINTS]
-
-
-def _ordered(runs: pd.DataFrame, role: str) -> pd.DataFrame:
-    """A role's rows, by loss and seed, each run's in the order of its samples."""
-    rows = runs[runs["role"] == role].sort_values(["loss", "seed", "sample"])
-    samples = rows.groupby(["loss", "seed"])["sample"].agg(tuple)
-    if samples.nunique() != 1 or len(samples) < len(runs.groupby(["loss", "seed"])):
-        raise ValueError(f"need the same {role} samples, at least one, in all runs of a protocol")
-    return rows.set_index(["loss", "seed"])
-
-
-def _weights(rows: pd.DataFrame, seed: list[int], *, unit: str, resamples: int) -> np.ndarray:
-    first = rows.loc[[rows.index[0]], unit].to_numpy()
-    return metrics.bootstrap_weights(first, seed=seed, resamples=resamples)
-
-
-def _curve(known: pd.DataFrame, other: pd.DataFrame, score: str, weights: tuple) -> pd.DataFrame:
-    """CCR of one loss, the mean over its seeds, at each FPR."""
-    at = _grid(weights[1].shape[1])
-    seeds = []
-    for (_, seed), run in known.groupby(level=["loss", "seed"]):
-        correct = (run["pred"] == run["label"]).to_numpy()
-        columns = run[score].to_numpy(), correct, other.loc[[seed], score].to_numpy()
-        seeds.append(metrics.bootstrap_oscr(*columns, fpr=at, weights=weights))
-    ccr, low, high = metrics.interval(np.mean(seeds, axis=0))
-    spread = np.std([curve[0] for curve in seeds], axis=0, ddof=1) if len(seeds) > 1 else np.nan
-    curve = {"fpr": at, "ccr": ccr, "low": low, "high": high, "sd_seeds": spread}
-    return pd.DataFrame(curve).assign(seeds=len(seeds))
-
-
-def _grid(count: int) -> np.ndarray:
-    """Multiples of 1 / count in [0, 1], dense on a linear and on a logarithmic axis."""
-    spread = np.r_[np.geomspace(1, count, GRID), np.linspace(0, count, GRID + 1)]
-    return np.unique(spread.round()) / count
+KINDS = {  # Okabe and Ito's colours
+    "right": ("#0072b2", "-", "o", "right"),
+    "wrong": ("#d55e00", DASHED, "X", "wrong"),
+    "near": ("#009e73", DASH_DOT, "s", "near"),
+    "far": ("#222222", DOTTED, "^", "far"),
+    "noise": ("#cc79a7", (0, (3, 1, 1, 1, 1, 1)), "D", "noise"),
+}
+# Methods of Section 5 of Vaze et al.; neighbours differ in grey too.
+SERIES = {
+    "MSP, weaker network": ("#9a9a9a", "-", "o", "MSP, weaker network"),
+    "MLS, weaker network": ("#d9822b", "-", "s", "MLS, weaker network"),
+    "MSP": ("#4f9bb5", "-", "v", "MSP"),
+    "MLS": ("#8b1a4a", "-", "^", "MLS"),
+    "ARPL+": ("#2a6f4e", "-", "D", "ARPL+"),
+}
 
 
 @laid_out
-def oscr_curves(points: pd.DataFrame, *, log: bool) -> Figure:
-    """Figure 2 (log) or 5 (linear): OSCR, a column per protocol, a line per loss.
+def oscr_curves(points: pd.DataFrame, *, log: bool, by: str = "method") -> Figure:
+    """Figures 2 (log), 5 (linear) and 6 (by benchmark): OSCR, with the interval as a band.
 
-    Negatives above, unknowns below, if both are there; a band is the interval of `oscr_points`.
+    Negatives above, unknowns below, if both are there.
 
     Args:
         points: as from `oscr_points`.
         log: logarithmic FPR axis.
+        by: method, a line for each and a column of panels for each benchmark; or benchmark, the
+            other way round.
     """
-    return _oscr(points, "protocol", "loss", LOSSES, log)
-
-
-@laid_out
-def oscr_by_loss(points: pd.DataFrame, *, log: bool) -> Figure:
-    """Figure 6: OSCR, a column per loss, a line per protocol.
-
-    Args:
-        points: as from `oscr_points`.
-        log: logarithmic FPR axis.
-    """
-    return _oscr(points, "loss", "protocol", PROTOCOLS, log)
-
-
-def _oscr(points: pd.DataFrame, column: str, by: str, styles: dict, log: bool) -> Figure:
     need(points, POINTS)
+    column, styles = {"method": ("benchmark", LOSSES), "benchmark": ("method", PROTOCOLS)}[by]
     size = {"width": 3, "height": 2.5, "sharex": True, "sharey": True}
     figure, parts = facets(points, "role", column, **size)
     for ax, part, _ in parts:
@@ -188,20 +110,20 @@ def confidence_history(history: pd.DataFrame) -> Figure:
     """Figure 3: confidence on the validation set, gamma+ (left) and gamma- (right), by epoch.
 
     Args:
-        history: columns protocol, loss, seed, epoch (from 1), gamma_plus and gamma_minus in
-            [0, 1]; one row of panels per protocol, one line per loss.
+        history: columns benchmark, method, seed, epoch (from 1), gamma_plus and gamma_minus in
+            [0, 1]; one row of panels per benchmark, one line per method.
     """
-    key = ["protocol", "loss", "seed", "epoch"]
+    key = ["benchmark", "method", "seed", "epoch"]
     need(history, [*key, *SIDES])
     long = history[[*key, *SIDES]].melt(key, var_name="side", value_name="confidence")
     size = {"width": 4, "height": 2, "sharex": True, "sharey": True}
-    figure, parts = facets(long, "protocol", "side", **size)
-    for ax, part, (protocol, side) in parts:
-        mean = over_seeds(part, "epoch", "confidence", "loss")
-        lines(ax, mean, "epoch", "confidence", by="loss", styles=LOSSES)
-        ax.set(title=f"{label(protocol)}: {SIDES[side]}", ylim=(0, 1.02))
+    figure, parts = facets(long, "benchmark", "side", **size)
+    for ax, part, (benchmark, side) in parts:
+        mean = over_seeds(part, "epoch", "confidence", "method")
+        lines(ax, mean, "epoch", "confidence", by="method", styles=LOSSES)
+        ax.set(title=f"{label(benchmark)}: {SIDES[side]}", ylim=(0, 1.02))
     parts[0][0].xaxis.get_major_locator().set_params(integer=True)
-    seeds = history.groupby(["protocol", "loss"])["seed"].nunique()
+    seeds = history.groupby(["benchmark", "method"])["seed"].nunique()
     several = f"line: mean of {count(seeds)} seeds; band: from the least seed to the largest"
     about = several if seeds.max() > 1 else "one seed"
     return finished(figure, x="epoch", y="mean confidence", about=about)
@@ -231,3 +153,132 @@ def training(history: pd.DataFrame) -> Figure:
     last = history.iloc[-1]
     about = f"epoch {last['epoch']:.0f}: loss {last['loss']:.3f}"
     return finished(figure, x="epoch", about=about)
+
+
+@laid_out
+def negative_gradient(values: pd.DataFrame) -> Figure:
+    """What a negative sample pays for one known class's logit, and how hard it is pushed back.
+
+    Args:
+        values: columns logit (of one known class, all others at 0), loss (softmax,
+            background, ...), value (nats) and gradient (of value by logit).
+    """
+    need(values, ["logit", "loss", "value", "gradient"])
+    figure, axes = panels(1, 2, width=4, height=3, sharex=True)
+    sides = {"value": "loss, in nats", "gradient": "derivative of the loss"}
+    for ax, (column, name) in zip(axes[0], sides.items(), strict=True):
+        lines(ax, values.sort_values("logit"), "logit", column, by="loss", styles=LOSSES)
+        ax.axhline(0, color="0.5", linewidth=0.8, zorder=1)
+        ax.set_ylabel(name)
+    return finished(figure, x="logit of one known class, in nats")
+
+
+@laid_out
+def softmax_densities(points: pd.DataFrame) -> Figure:
+    """Figure 6 of Kim et al.: densities of the largest softmax; a row a place, a column a method.
+
+    A marker stands in the middle of a bin. The density axis is linear up to 1 and logarithmic
+    above, and every panel says how many samples each kind has.
+
+    Args:
+        points: as from `histograms` by place, printed and kind; no row gives a figure that says so.
+
+    Raises:
+        ValueError: a column is missing, or a kind has no look.
+    """
+    if none := absent(points, ["place", "printed", "kind", *BINNED]):
+        return none
+    if odd := sorted(set(points["kind"]) - set(KINDS)):
+        raise ValueError(f"a kind is one of {', '.join(KINDS)}; got {odd}")
+    points = points.assign(middle=(points["left"] + points["right"]) / 2)
+    size = {"width": 4.6, "height": 3.1, "sharex": True, "sharey": True}
+    figure, parts = facets(points, "place", "printed", **size)
+    for ax, part, _ in parts:
+        lines(ax, part, "middle", "density", by="kind", styles=KINDS, marks=len(part))
+        sizes = part.groupby("kind")["samples"].sum()
+        counts = ", ".join(f"{name} {sizes[name]}" for name in KINDS if name in sizes)
+        ax.set_title(f"{ax.get_title()}\n{counts or 'not run'}")
+        ax.set_yscale("symlog", linthresh=1)
+        ax.set(xlim=(0, 1), ylim=(0, 1.3 * points["density"].max()))
+    return finished(figure, x="largest softmax", y="density")
+
+
+@laid_out
+def class_numbers(points: pd.DataFrame) -> Figure:
+    """AUROC, its standard deviation and average precision over the number of classes drawn.
+
+    Args:
+        points: as from `number_points`.
+    """
+    need(points, NUMBERS)
+    figure, axes = panels(1, 3, width=3.2, height=3.2)
+    auroc, precision = (
+        points[points["measure"] == name].sort_values("classes")
+        for name in ("auroc", "average_precision")
+    )
+    by = {"by": "printed", "styles": SERIES}
+    for ax, part in ((axes[0, 0], auroc), (axes[0, 2], precision)):
+        lines(ax, part, "classes", "mean", marks=99, **by)
+        for _, one in part.groupby("printed"):
+            ax.plot(one["classes"], one["chance"], color="0.4", linestyle=":", label="random score")
+    spread = auroc.drop(columns=[*ENDS])
+    lines(axes[0, 1], spread, "classes", "sd", marks=99, **by, linestyle="none")
+    lines(axes[0, 1], spread, "classes", "expected_sd", **by, linestyle="--", label="")
+    axes[0, 1].set_yscale("log")
+    names = ("AUROC", "sd of AUROC over draws", "average precision")
+    for ax, name in zip(axes[0], names, strict=True):
+        ax.set(xscale="log", ylabel=name)
+    about = "band: 95 % of the draws; dashed: sd of one class by the root of n"
+    return finished(figure, x="unknown classes drawn", about=about)
+
+
+@laid_out
+def risk_curves(points: pd.DataFrame, *, risk: float) -> Figure:
+    """Selective risk over coverage, a line for each method and a panel for each pool.
+
+    Args:
+        points: as from `risk_points`.
+        risk: a limit, drawn as a dashed line; a rate.
+
+    Raises:
+        ValueError: a column is missing, or there is no row.
+    """
+    need(points, ["panel", "printed", "coverage", "risk"])
+    perfect = {"color": "0.6", "marker": "", "linewidth": 3, "label": PERFECT}
+    styles = looks(name for name in present(points["printed"]) if name != PERFECT)
+    styles = {PERFECT: perfect} | {name: look | {"linewidth": 1.3} for name, look in styles.items()}
+    figure, parts = facets(points, "panel", wrap=2, width=4.4, height=3.1)
+    for ax, part, _ in parts:
+        lines(ax, part, "coverage", "risk", by="printed", styles=styles, marks=5)
+        ax.axhline(risk, color="0.3", linestyle=(0, (2, 2)), linewidth=1, label=f"risk {risk:g}")
+        ax.set_ylim(-0.02, 1.02)
+    return finished(figure, x="coverage", y="errors among accepted")
+
+
+@laid_out
+def least_cost(points: pd.DataFrame, *, wrong: float, rejection: float) -> Figure:
+    """The cheapest point of each method, on its risk-coverage curve (left) and cost curve (right).
+
+    A row of panels for each pool.
+
+    Args:
+        points: as from `cost_points`.
+        wrong, rejection: the costs, as said above the panels.
+
+    Raises:
+        ValueError: a column is missing.
+    """
+    need(points, ["panel", "printed", "coverage", "risk", "cost", "cheapest"])
+    methods = looks(present(points["printed"]))
+    titles = {"risk": "errors among accepted", "cost": "cost a sample"}
+    figure, axes = panels(points["panel"].nunique(), 2, width=4.6, height=2.9)
+    for pair, (name, part) in zip(axes, points.groupby("panel", sort=False), strict=True):
+        marks = part.groupby("printed", sort=False)["cheapest"]
+        styles = {n: methods[n] | {"markevery": [int(m.argmax())]} for n, m in marks}
+        for ax, (value, y) in zip(pair, titles.items(), strict=True):
+            line = {"linewidth": 1.2, "marks": 1, "markersize": 8, "mec": "black"}
+            lines(ax, part, "coverage", value, by="printed", styles=styles, **line)
+            ax.set(xlim=(-0.03, 1.03), ylabel=y)
+        pair[0].set(title=name, ylim=(-0.02, 1.02))
+        pair[1].set(title=f"wrong costs {wrong:g}, rejection {rejection:g}")
+    return finished(figure, x="coverage")

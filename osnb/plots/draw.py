@@ -11,9 +11,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from pandas import DataFrame as Frame
 
-from osnb.plots.style import LOSSES, PROTOCOLS, ROLES, Figure, label, looks, need, present
+from osnb.evidence.frames import need
+from osnb.plots.style import LOSSES, PROTOCOLS, ROLES, Figure, label, looks, present
 
-ORDERS = {"role": ROLES, "protocol": PROTOCOLS, "loss": LOSSES}
+ORDERS = {"role": ROLES, "benchmark": PROTOCOLS, "method": LOSSES, "loss": LOSSES}
 ENDS = ("low", "high")
 
 
@@ -47,7 +48,7 @@ def facets(
     Returns:
         The figure, and of each panel (axes, its rows of the table, its value or values).
     """
-    levels = [present(table[name], ORDERS.get(name)) for name in by]
+    levels = [present(table[name], ORDERS.get(name, ())) for name in by]
     columns = min(wrap, len(levels[-1]))
     rows = len(levels[0]) if len(by) > 1 else -(-len(levels[0]) // columns)
     width = min(width, widest / columns)
@@ -238,11 +239,20 @@ def heat(ax: Axes, cells: Frame, *, low: float, high: float, **settings) -> None
     ax.set(xlabel="", ylabel="")
 
 
-def picture(ax: Axes, pixels: np.ndarray) -> None:
+def picture(ax: Axes, pixels: np.ndarray, **place) -> None:
     """An image (3, H, W) or (1, H, W) of uint8, enlarged without smoothing."""
     grey = {"cmap": "gray", "vmin": 0, "vmax": 255}
-    ax.imshow(pixels.transpose(1, 2, 0), interpolation="none", **grey)
+    ax.imshow(pixels.transpose(1, 2, 0), interpolation="none", **grey | place)
     bare(ax)
+
+
+def check_images(images: Sequence[np.ndarray], count: int) -> None:
+    """Raise ValueError unless there are `count` images (3, H, W) or (1, H, W) of uint8."""
+    kinds = {(pixels.shape, pixels.dtype.name) for pixels in images}
+    odd = [(s, t) for s, t in kinds if len(s) != 3 or s[0] not in {1, 3} or t != "uint8"]
+    if odd or len(images) != count:
+        some = "; ".join(f"{shape} {kind}" for shape, kind in odd or kinds)
+        raise ValueError(f"need {count} images (1 or 3, H, W) uint8; got {len(images)}: {some}")
 
 
 def sheet(

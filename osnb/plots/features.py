@@ -1,4 +1,4 @@
-"""What a loss asks for, and where features go: gradients, norms (Figure 7 of Vaze et al. 2022)."""
+"""Where features go: their norms (Figure 7 of Vaze et al. 2022), their plane."""
 
 from collections.abc import Sequence
 from textwrap import shorten
@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from osnb.plots.draw import bars, facets, finished, lines, over_seeds, panels, points, say
-from osnb.plots.style import DASHED, DOTTED, LOSSES, ROLES, Figure, laid_out, looks, need
+from osnb.evidence.frames import need
+from osnb.plots.draw import finished, lines, over_seeds, panels, points, say
+from osnb.plots.style import DASHED, DOTTED, ROLES, Figure, laid_out, looks
 
-LOSS_NAMES = {"softmax": "S", "background": "BG", "entropic": "EOS"}
-LOSS_HATCHES = {"background": "///", "entropic": "..."}
 # Column of a history, then colour, line, marker and label; neighbours differ in grey too.
 NORMS = {f"norm_{role}": ROLES[role] for role in ("known", "unknown")}
 HEAD = {"norm_of_classes": ("0.2", "-", "v", "head's rows")}
@@ -28,99 +27,6 @@ SWEEP = {
     "auroc_max_logit": "AUROC, MLS",
 }
 COLUMNS = ["features", "weight_decay", "epoch", *NORMS, *HEAD, *RULES]
-
-
-@laid_out
-def negative_gradient(values: pd.DataFrame) -> Figure:
-    """What a negative sample pays for one known class's logit, and how hard it is pushed back.
-
-    Args:
-        values: columns logit (of one known class, all others at 0), loss (softmax,
-            background, ...), value (nats) and gradient (of value by logit).
-    """
-    need(values, ["logit", "loss", "value", "gradient"])
-    figure, axes = panels(1, 2, width=4, height=3, sharex=True)
-    sides = {"value": "loss, in nats", "gradient": "derivative of the loss"}
-    for ax, (column, name) in zip(axes[0], sides.items(), strict=True):
-        lines(ax, values.sort_values("logit"), "logit", column, by="loss", styles=LOSSES)
-        ax.axhline(0, color="0.5", linewidth=0.8, zorder=1)
-        ax.set_ylabel(name)
-    return finished(figure, x="logit of one known class, in nats")
-
-
-def gradient_points(logits: Sequence[float], *, background: float, weight: float) -> pd.DataFrame:
-    """The derivative of S, BG and EOS by each logit of one negative sample.
-
-    With s the softmax of the logits, for BG of those of the K known classes and the background
-    (equations 3, 4 and 5 of Palechor et al. 2023):
-
-        S:    dJ/dz_c = 0
-        BG:   dJ/dz_c = weight (s_c - [c is the background])
-        EOS:  dJ/dz_c = weight (s_c - 1 / K)
-
-    Args:
-        logits: (K,) of the known classes, in nats, K >= 2.
-        background: the background's logit, in nats, which only BG has.
-        weight: price of a negative, > 0: BG's weight of the background class, EOS's weight.
-
-    Returns:
-        loss, output (class 1, ..., background), logit, probability, gradient; a row for each
-        output of each loss.
-
-    Raises:
-        ValueError: fewer than two logits, one that is not finite, or a weight that is not > 0.
-    """
-    known = np.asarray(logits, np.float64)
-    if known.ndim != 1 or len(known) < 2 or not np.isfinite([*known, background]).all():
-        raise ValueError(f"need two or more finite logits; got {logits} and {background}")
-    if not (np.isfinite(weight) and weight > 0):
-        raise ValueError(f"need a finite weight above 0; got {weight}")
-    K, every = len(known), np.r_[known, background]
-    parts = {  # logits, and what their softmax should be
-        "softmax": (known, _softmax(known), 0.0),
-        "background": (every, np.arange(K + 1) == K, weight),
-        "entropic": (known, np.full(K, 1 / K), weight),
-    }
-    names = [*(f"class {c}" for c in range(1, K + 1)), "background"]
-    frames = []
-    for loss, (z, target, price) in parts.items():
-        s = _softmax(z)
-        columns = {"logit": z, "probability": s, "gradient": price * (s - target)}
-        frames.append(pd.DataFrame({"loss": loss, "output": names[: len(z)]} | columns))
-    return pd.concat(frames, ignore_index=True)
-
-
-def _softmax(z: np.ndarray) -> np.ndarray:
-    shifted = np.exp(z - z.max())
-    return shifted / shifted.sum()
-
-
-@laid_out
-def loss_gradients(points: pd.DataFrame) -> Figure:
-    """The gradients as bars, a panel for each loss, on one scale.
-
-    A step of training moves each logit against its bar.
-
-    Args:
-        points: as from `gradient_points`.
-
-    Raises:
-        ValueError: a column is missing.
-    """
-    need(points, ["loss", "output", "logit", "gradient"])
-    figure, parts = facets(points, "loss", width=3.2, height=2.9, sharey=True)
-    limit = 1.25 * max(0.4, points["gradient"].abs().max())
-    for ax, part, (loss,) in parts:
-        look = {"color": looks([loss], LOSSES)[loss]["color"], "hatch": LOSS_HATCHES.get(loss, "")}
-        places = range(len(part))
-        bars(ax, part, {"gradient": look}, at=places, upright=True, edgecolor="white")
-        texts = [f"{height:+.2f}" for height in part["gradient"]]
-        ax.bar_label(ax.containers[0], texts, padding=2, fontsize=8)
-        names = [f"{o}\n{z:+.2f}" for o, z in zip(part["output"], part["logit"], strict=True)]
-        ax.set_xticks(places, names, fontsize=8)
-        ax.axhline(0, color="0.3", linewidth=0.8)
-        ax.set_ylim(-limit, limit)
-    return finished(figure, x="output and its logit, in nats", y="derivative of the loss")
 
 
 @laid_out
@@ -143,22 +49,21 @@ def feature_norms(history: pd.DataFrame) -> Figure:
     history = history.assign(ratio=history["norm_known"] / history["norm_unknown"])
     plane, wide = (history[mask] for mask in (history["features"] == 2, history["features"] != 2))
     figure = Figure(figsize=(9.2, 6.6))
-    grid, letters = figure.add_gridspec(3, 12), iter("abcdefghij")
-    for row, part, other in ((0, plane, "2"), (1, wide, "> 2")):
+    mosaic = figure.subplot_mosaic("aaaabbbbcccc\nddddeeeeffff\nggghhhiiijjj")
+    axes = iter(mosaic.items())
+    for part, other in ((plane, "2"), (wide, "> 2")):
         part = part[part["weight_decay"] == part["weight_decay"].min()]
         size = "/".join(map(str, sorted(set(part["features"])))) or other
-        for k, (title, styles) in enumerate(QUANTITIES.items()):
-            ax = figure.add_subplot(grid[row, 4 * k : 4 * k + 4])
+        for (title, styles), (letter, ax) in zip(QUANTITIES.items(), axes, strict=False):
             ax.set_ylabel("AUROC" if styles is RULES else "mean norm")
             long = part.melt("epoch", [*styles], "by")
-            _epochs(ax, long, styles, f"{next(letters)}   {title}, D = {size}")
+            _epochs(ax, long, styles, f"{letter}   {title}, D = {size}")
     names = [f"weight decay {decay:g}" for decay in sorted(set(wide["weight_decay"]))]
     decays = wide["weight_decay"].map("weight decay {:g}".format)
-    for k, (column, name) in enumerate(SWEEP.items()):
-        ax = figure.add_subplot(grid[2, 3 * k : 3 * k + 3])
+    for (column, name), (letter, ax) in zip(SWEEP.items(), axes, strict=True):
         ax.set_ylabel(name)
         long = wide[["epoch"]].assign(by=decays, value=wide[column])
-        _epochs(ax, long, looks(names), f"{next(letters)}   by weight decay")
+        _epochs(ax, long, looks(names), f"{letter}   by weight decay")
     return finished(figure, about="dotted: AUROC of chance, or equal norms")
 
 
@@ -229,43 +134,3 @@ def _plane(ax: Axes, part: pd.DataFrame) -> None:
         line = {"color": ROLES[role][0], "linestyle": "-" if role == "known" else "--"}
         circle = radius * np.cos(turn), radius * np.sin(turn)
         ax.plot(*circle, label=f"mean norm, {role}", linewidth=1.4, **line)
-
-
-def distance_summary(steps: np.ndarray, distance: np.ndarray) -> pd.DataFrame:
-    """Quartiles of a distance between classes at each path length in WordNet.
-
-    Args:
-        steps: (P,) integers, edges between the two classes of a pair.
-        distance: (P,) distance between their mean features, any unit.
-
-    Returns:
-        Frame with one row per path length: steps, pairs, low, q1, median, q3, high, where low
-        and high are the 5 % and 95 % points.
-    """
-    groups = pd.Series(np.asarray(distance)).groupby(np.asarray(steps))
-    quantiles = groups.quantile([0.05, 0.25, 0.5, 0.75, 0.95]).unstack()
-    quantiles.columns = ["low", "q1", "median", "q3", "high"]
-    quantiles.insert(0, "pairs", groups.size())
-    return quantiles.rename_axis("steps").reset_index()
-
-
-@laid_out
-def distance_boxes(summary: pd.DataFrame, *, title: str) -> Figure:
-    """Feature distance against WordNet path length: a box per length, whiskers at 5 and 95 %.
-
-    Args:
-        summary: as from `distance_summary`.
-        title: what to say above, such as the rank correlation over all pairs.
-    """
-    need(summary, ["steps", "pairs", "low", "q1", "median", "q3", "high"])
-    figure, axes = panels(1, 1, width=6.5, height=3.4)
-    ax = axes[0, 0]
-    boxes = summary.rename(columns={"low": "whislo", "median": "med", "high": "whishi"})
-    fill = {"patch_artist": True, "boxprops": {"facecolor": "#c9d7e6"}}
-    look = {"widths": 0.6, "showfliers": False, "medianprops": {"color": "black"}}
-    ax.bxp(boxes.to_dict("records"), positions=summary["steps"], **fill | look)
-    names = [f"{s}\n({n})" for s, n in zip(summary["steps"], summary["pairs"], strict=True)]
-    ax.set_xticks(summary["steps"], names, fontsize=7)
-    ax.set(title=title, ylim=(0, None))
-    x = "path length in WordNet, in edges (pairs of classes)"
-    return finished(figure, x=x, y="distance of mean features")

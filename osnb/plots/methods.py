@@ -1,16 +1,18 @@
-"""Methods beside each other: Tables 1 and 6, Figures 1a and 8 and appendix F of Vaze et al. 2022.
+"""Points with intervals: methods beside each other, accuracy against AUROC, classes one by one."""
 
-Keys and values are an `Evidence`'s: n rows, and (n, 1 + R) numbers and resamples.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import PercentFormatter
 
-from osnb import metrics
-from osnb.plots.draw import absent, facets, finished, panels, ranked
-from osnb.plots.style import Figure, laid_out, looks, need, present
+from osnb.evidence.across import FEW, RHO
+from osnb.evidence.frames import need
+from osnb.plots import draw
+from osnb.plots.curves import SERIES
+from osnb.plots.draw import ENDS, absent, facets, finished, panels, ranked
+from osnb.plots.style import UNITS, Figure, laid_out, looks, present
 
 KINDS = {
     "cited": ("#222222", "-", "D", "printed in the paper, on its own data"),
@@ -22,98 +24,16 @@ ANSWERS = {
     "does not hold": ("#8b1a4a", "-", "X", "does not hold"),
     "cannot be told": ("#8a8a8a", "-", "s", "cannot be told"),
 }
-KEYS = ["run", "dataset", "split", "method", "recipe", "model"]
-Values = Mapping[str, np.ndarray]
-
-
-def method_points(keys: pd.DataFrame, values: Values) -> pd.DataFrame:
-    """AUROC and accuracy of each method on each data set, the mean over its splits (Table 1).
-
-    Args:
-        keys: n rows, columns run, dataset, split, method, recipe and model.
-        values: auroc and accuracy, (n, 1 + R) each, rates in [0, 1].
-
-    Returns:
-        One row per data set and method, in order of appearance: dataset, method, recipe, model,
-        splits (names, in text), auroc, low and high (where 95 % of the resamples of the mean
-        lie), sd_splits (of AUROC, divisor n - 1; NaN for one split), accuracy, and run (names).
-
-    Raises:
-        ValueError: a column or a measure is missing, or there is no resample.
-    """
-    _checked(keys, values)
-    rows = []
-    for (dataset, method), part in keys.groupby(["dataset", "method"], sort=False):
-        splits, right = (_by_split(part, values[name]) for name in ("auroc", "accuracy"))
-        auroc, numbers = np.mean([*splits.values()], axis=0), [x[0] for x in splits.values()]
-        row = {"dataset": dataset, "method": method} | part[["recipe", "model"]].iloc[0].to_dict()
-        row["splits"] = ", ".join(splits)
-        row |= dict(zip(("auroc", "low", "high"), metrics.interval(auroc), strict=True))
-        row["sd_splits"] = np.std(numbers, ddof=1) if len(numbers) > 1 else np.nan
-        row["accuracy"] = np.mean([x[0] for x in right.values()])
-        rows.append(row | {"run": ", ".join(part["run"])})
-    return pd.DataFrame(rows)
-
-
-def contrast_points(
-    keys: pd.DataFrame, values: Values, findings: Sequence[tuple[str, str, str, str]]
-) -> pd.DataFrame:
-    """Findings about two methods, decided on each data set; the two are paired.
-
-    Both are taken on the splits that they share, with the same resamples. Kind "above" has the
-    number AUROC(first) - AUROC(second), "within" the standard deviation of the first over all its
-    splits (divisor n - 1) minus the distance of the two. A finding holds if its number's 95 %
-    interval lies above 0, does not hold if below, and cannot be told else, or of a single split.
-
-    Args:
-        keys, values: as for `method_points`.
-        findings: (finding in words, first method, second method, kind) of each.
-
-    Returns:
-        finding, dataset, splits (shared ones), number, low, high (rates; NaN without a split
-        that both have) and answer (as above; there "not run").
-
-    Raises:
-        ValueError: a column or a measure is missing, or a kind is neither word.
-    """
-    _checked(keys, values)
-    if odd := {kind for *_, kind in findings} - {"above", "within"}:
-        raise ValueError(f"a finding is of kind above or within; got {sorted(odd)}")
-    rows = []
-    for finding, first, second, kind in findings:
-        for dataset, part in keys.groupby("dataset", sort=False):
-            sides = [part[part["method"] == name] for name in (first, second)]
-            one, two = (_by_split(side, values["auroc"]) for side in sides)
-            shared = [split for split in one if split in two]
-            key = {"finding": finding, "dataset": dataset, "splits": ", ".join(shared)}
-            rows.append(key | _decided(one, two, shared, kind))
-    return pd.DataFrame(rows)
-
-
-def _decided(one: dict, two: dict, shared: list[str], kind: str) -> dict:
-    if not shared or (kind == "within" and len(one) == 1):
-        answer = "cannot be told" if shared else "not run"
-        return dict.fromkeys(("number", "low", "high"), np.nan) | {"answer": answer}
-    number = np.mean([one[split] - two[split] for split in shared], axis=0)
-    if kind == "within":
-        number = np.std([*one.values()], axis=0, ddof=1) - np.abs(number)
-    value, low, high = metrics.interval(number)
-    answer = "holds" if low > 0 else "does not hold" if high < 0 else "cannot be told"
-    return {"number": value, "low": low, "high": high, "answer": answer}
-
-
-def _checked(keys: pd.DataFrame, values: Values) -> None:
-    need(keys, KEYS)
-    shapes = {name: np.shape(values.get(name, ())) for name in ("auroc", "accuracy")}
-    if any(len(s) != 2 or s[0] != len(keys) or s[1] < 2 for s in shapes.values()):
-        raise ValueError(f"need auroc and accuracy of ({len(keys)}, 1 + R), R >= 1; got {shapes}")
-
-
-def _by_split(part: pd.DataFrame, column: np.ndarray) -> dict[str, np.ndarray]:
-    """(1 + R,) of each split, the mean over its seeds; `column` lies beside the whole keys."""
-    at = part.reset_index().groupby(part["split"].to_numpy()).indices
-    rows = part.index.to_numpy()
-    return {split: column[rows[at[split]]].mean(axis=0) for split in sorted(at)}
+GROUPS = {
+    "random": ("0.72", "-", ".", "random"),
+    "easy": ("#4f9bb5", "-", "o", "easy"),
+    "medium": ("#d9822b", "-", "s", "medium"),
+    "hard": ("#8b1a4a", "-", "^", "hard"),
+    "": ("0.4", "-", "x", "unknown"),
+}
+SIDES = {"paper": "ImageNet, as printed", "ours": "our runs, in its place"}
+MEASURES = ("accuracy", "auroc")
+LIMITS = tuple(f"{name}_{end}" for name in MEASURES for end in ENDS)
 
 
 @laid_out
@@ -121,22 +41,22 @@ def method_gains(points: pd.DataFrame) -> Figure:
     """Figure 1a: AUROC of methods, a panel a data set, accuracy in figures beside each number.
 
     Args:
-        points: columns dataset, method, kind (cited, baseline, strong), auroc, low, high, accuracy
+        points: columns place, printed, kind (cited, baseline, strong), auroc, low, high, accuracy
             (rates), splits (names); the last four may be NaN. Panels, and methods from the top
             down, stand in the order of the rows.
     """
-    need(points, ["dataset", "method", "kind", "auroc", "low", "high", "accuracy", "splits"])
-    methods = present(points["method"])
-    width = 10 / min(3, max(2, points["dataset"].nunique()))
+    need(points, ["place", "printed", "kind", "auroc", "low", "high", "accuracy", "splits"])
+    methods = present(points["printed"])
+    width = 10 / min(3, max(2, points["place"].nunique()))
     size = {"width": width, "height": 1.2 + 0.24 * len(methods), "sharey": True}
-    figure, parts = facets(points, "dataset", wrap=3, **size)
+    figure, parts = facets(points, "place", wrap=3, **size)
     styles = looks(KINDS, KINDS)
     styles["cited"]["markerfacecolor"] = "white"
-    row = {"rows": "method", "names": methods, "by": "kind", "styles": styles}
+    row = {"rows": "printed", "names": methods, "by": "kind", "styles": styles}
     for ax, part, (name,) in parts:
         ranked(ax, part, "auroc", **row)
         for one in part.dropna(subset="accuracy").itertuples():
-            at, text = methods.index(one.method), f"{one.accuracy:.3f} ({one.splits})"
+            at, text = methods.index(one.printed), f"{one.accuracy:.3f} ({one.splits})"
             ax.text(1.02, at, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
         ax.axvline(0.5, color="0.6", linewidth=0.8)
         ax.set_title("")
@@ -150,18 +70,47 @@ def contrasts(points: pd.DataFrame) -> Figure:
     """Each finding's number with its interval, a panel a data set; right of 0 it holds.
 
     Args:
-        points: as from `contrast_points`; what was not run has no mark.
+        points: as from `across.contrasts`; what was not run has no mark.
     """
-    need(points, ["finding", "dataset", "number", "low", "high", "answer"])
+    need(points, ["finding", "place", "number", "low", "high", "answer"])
     findings = present(points["finding"])
-    width, height = 9.6 / max(points["dataset"].nunique(), 1.4), 1.2 + 0.3 * len(findings)
-    figure, parts = facets(points, "dataset", width=width, height=height, sharey=True)
+    width, height = 9.6 / max(points["place"].nunique(), 1.4), 1.2 + 0.3 * len(findings)
+    figure, parts = facets(points, "place", width=width, height=height, sharey=True)
     row = {"rows": "finding", "names": findings, "by": "answer", "styles": looks(ANSWERS, ANSWERS)}
     for ax, part, _ in parts:
         ranked(ax, part, "number", **row)
         ax.axvline(0, color="black", linewidth=0.8)
     about = "lines: 95 % over classes, the same draws for both methods"
     return finished(figure, x="AUROC, difference", about=about)
+
+
+@laid_out
+def improvements(points: pd.DataFrame, *, about: str) -> Figure:
+    """Improvement of each method over Baseline, in percent, a panel for each benchmark.
+
+    A side has a colour, a marker and a row of its own within the method; lines are 95 %
+    intervals. A method that the panel's first side has and no other is marked "not run".
+
+    Args:
+        points: columns place, printed, side, number, low and high, as rates.
+        about: what the lines are, said below.
+
+    Raises:
+        ValueError: a column is missing, or there is no row.
+    """
+    need(points, ["place", "printed", "side", "number", *ENDS])
+    methods, sides = present(points["printed"]), present(points["side"])
+    height = 0.8 + 0.42 * len(methods)
+    figure, parts = facets(points, "place", width=4.3, height=height)
+    row = {"rows": "printed", "names": methods, "by": "side", "styles": looks(sides)}
+    for ax, part, _ in parts:
+        ranked(ax, part, "number", apart=0.24, **row)
+        here = part.loc[part["side"] != sides[0], "printed"].unique()
+        labels = [m if m in here or len(sides) == 1 else f"{m} (not run)" for m in methods]
+        ax.set_yticks(range(len(methods)), labels)
+        ax.axvline(0, color="0.4", linewidth=1)
+        ax.xaxis.set_major_formatter(PercentFormatter(1, symbol=""))
+    return finished(figure, x="AURC lower than Baseline's, in %", about=about)
 
 
 @laid_out
@@ -172,35 +121,149 @@ def rules_by_set(table: pd.DataFrame, singles: pd.DataFrame | None = None) -> Fi
     stands above. Without rows the figure says that there is no run.
 
     Args:
-        table: one row per rule and set, columns rule, unknown (the set), near (bool) and auroc in
-            [0, 1], with optional low and high of an interval. Sets stand in the order of the rows.
-        singles: what the numbers are means of, such as single seeds: columns rule, unknown and
+        table: one row per rule and set, columns printed (the rule), source (the set), near (bool)
+            and auroc in [0, 1], with optional low and high of an interval. Sets stand in the order
+            of the rows.
+        singles: what the numbers are means of, such as single seeds: columns printed, source and
             auroc, several rows per rule and set. They are small dots in the set's colour; a rule
             and set with a single row has none, and no table is as one without rows.
 
     Raises:
         ValueError: a column is missing.
     """
-    if none := absent(table, ["rule", "unknown", "near", "auroc"]):
+    if none := absent(table, ["printed", "source", "near", "auroc"]):
         return none
-    rules = table.groupby("rule")["auroc"].mean().sort_values(ascending=False).index
-    near = table.groupby("unknown", sort=False)["near"].first()
+    rules = table.groupby("printed")["auroc"].mean().sort_values(ascending=False).index
+    near = table.groupby("source", sort=False)["near"].first()
     styles = looks(near.index)
     for name in styles:
         styles[name]["label"] = f"{name} ({'near' if near[name] else 'far'})"
         styles[name]["markerfacecolor"] = styles[name]["color"] if near[name] else "white"
     figure, axes = panels(1, 1, width=8, height=1.6 + 0.36 * len(rules))
-    row = {"rows": "rule", "names": rules, "by": "unknown", "apart": 0.7 / len(near)}
-    ax = axes[0, 0]
+    row = {"rows": "printed", "names": rules, "by": "source", "apart": 0.7 / len(near)}
+    ax, about, key = axes[0, 0], "", ["printed", "source"]
     ax.axvline(0.5, color="0.6", linewidth=0.9)
-    about = ""
-    if singles is not None and singles.duplicated(["rule", "unknown"]).any():
-        several = singles[singles.duplicated(["rule", "unknown"], keep=False)]
+    if singles is not None and singles.duplicated(key).any():
+        several = singles.loc[singles.duplicated(key, keep=False), [*key, "auroc"]]
         small = {"marker": ".", "markersize": 3, "label": ""}
         dots = {name: look | small for name, look in styles.items()}
-        ranked(ax, several[["rule", "unknown", "auroc"]], "auroc", styles=dots, **row)
+        ranked(ax, several, "auroc", styles=dots, **row)
         about = "dots: single seeds, where the marker is a mean of several"
     ranked(ax, table, "auroc", styles=styles, **row)
     ax.set_xlim(-0.03, 1.03)
     x = "AUROC, known against one set of unknown images (grey line: chance)"
     return finished(figure, x=x, y="rule", about=about)
+
+
+@laid_out
+def split_gains(table: pd.DataFrame) -> Figure:
+    """Figure 1b: AUROC on easy and on hard unknown classes, the paper's beside ours.
+
+    Args:
+        table: columns printed, task, paper, ours, low and high, rates in [0, 1]; NaN is not
+            drawn; and over (what was resampled). Tasks stand in the order of the rows.
+    """
+    need(table, ["printed", "task", *SIDES, "low", "high", "over"])
+    tasks, methods = present(table["task"]), present(table["printed"], SERIES)
+    figure, axes = panels(1, 2, width=4, height=3.3, sharey=True)
+    for ax, (side, title) in zip(axes[0], SIDES.items(), strict=True):
+        for place, (method, look) in enumerate(looks(methods, SERIES).items()):
+            rows = table[table["printed"] == method].dropna(subset=side)
+            aside = 0.14 * (place - (len(methods) - 1) / 2)
+            at = [tasks.index(name) + aside for name in rows["task"]]
+            ends = [rows[end] for end in ENDS] if side == "ours" else None
+            draw.points(ax, at, rows[side], look, y_ends=ends)
+        ax.set(title=title, xlim=(-0.6, len(tasks) - 0.4))
+        ax.set_xticks(range(len(tasks)), [name.capitalize() for name in tasks])
+    units = [UNITS.get(unit, unit) for unit in table["over"].dropna().unique()]
+    about = f"bar: 95 % bootstrap interval over test {' or '.join(units)}"
+    return finished(figure, y="AUROC", about=about)
+
+
+@laid_out
+def class_likeness(points: pd.DataFrame) -> Figure:
+    """AUROC of each unknown class over its likeness to the closest known one: a panel a data set.
+
+    Args:
+        points: columns data (a panel's title), group, similarity (cosine) and auroc in [0, 1].
+    """
+    need(points, ["data", "group", "similarity", "auroc"])
+    figure, parts = facets(points, "data", width=4.2, height=3.3, sharey=True)
+    for ax, part, _ in parts:
+        for group, look in looks(present(part["group"], GROUPS), GROUPS).items():
+            place = part.loc[part["group"] == group, ["similarity", "auroc"]]
+            draw.points(ax, *place.to_numpy().T, look)
+        ax.axhline(0.5, color="0.4", linewidth=0.8, linestyle=(0, (1, 2)), label="random score")
+    return finished(figure, x="cosine of traits, closest known class", y="AUROC of the class")
+
+
+@laid_out
+def accuracy_auroc(
+    points: pd.DataFrame, rho: pd.DataFrame, *, empty: Mapping[str, str], about: str
+) -> Figure:
+    """Closed-set accuracy against AUROC, a panel for each row of `rho`.
+
+    Colour says the series, the marker's shape the mark; where both are the same the legend says
+    so once. Bars are 95 % intervals. The grey line is that of least squares.
+
+    Args:
+        points: from `across.correlations`, with columns series and mark, and hollow (bool) if some
+            markers are not to be filled.
+        rho: as from `across.correlations`; panels stand in the order of its rows.
+        empty: what to say in a panel without points; each gets a panel after the others.
+        about: what bars and fillings are, said below.
+
+    Raises:
+        ValueError: a column is missing, or nothing is to be drawn.
+    """
+    if len(rho) or not empty:
+        need(rho, RHO[:5])
+        need(points, ["panel", "series", "mark", *MEASURES, *LIMITS])
+    points = points.reindex(columns=[*dict.fromkeys([*points, "series", "mark"])])
+    rhos = rho.set_index("panel").reindex([*dict.fromkeys([*rho["panel"], *empty])])
+    wrap = -(-len(rhos) // -(-len(rhos) // 3))
+    size = {"width": (4.6, 4, 3.2)[wrap - 1], "height": 3.6, "wrap": wrap}
+    figure, parts = facets(rhos.reset_index(), "panel", **size)
+    styles = [looks(points[name].unique()) for name in ("series", "mark")]
+    for ax, row, (name,) in parts:
+        part = points[points["panel"] == name]
+        _scatter(ax, part, *styles)
+        if not len(part):
+            draw.say(ax, empty[name])
+            ax.set(xticks=[], yticks=[])
+        ax.set_title(_title(name, row.iloc[0]))
+    _legend(parts[0][0], *styles)
+    return finished(figure, x="closed-set accuracy", y="AUROC", about=about)
+
+
+def _scatter(ax: Axes, part: pd.DataFrame, colors: dict, shapes: dict) -> None:
+    """Points in the colour of their series and the shape of their mark, and their fit."""
+    for row in part.to_dict("records"):
+        look = {"color": colors[row["series"]]["color"], "marker": shapes[row["mark"]]["marker"]}
+        look |= {"markerfacecolor": "white"} if row.get("hollow", False) else {}
+        x, y = ([row[f"{name}_{end}"] for end in ENDS] for name in MEASURES)
+        place = [row["accuracy"]], [row["auroc"]]
+        draw.points(ax, *place, look | {"markersize": 6.5}, x_ends=x, y_ends=y)
+    ax.locator_params(nbins=6)
+    if len(part) >= FEW and part["accuracy"].nunique() > 1:
+        slope, start = np.polyfit(part["accuracy"], part["auroc"], 1)
+        ends = np.array([part["accuracy"].min(), part["accuracy"].max()])
+        ax.plot(ends, start + slope * ends, color="0.6", linewidth=1, zorder=1)
+
+
+def _title(name: str, rho: pd.Series) -> str:
+    if np.isnan(rho["points"]):
+        return f"{name}\n"
+    span = "" if np.isnan(rho["low"]) else f" [{rho['low']:.2f}, {rho['high']:.2f}]"
+    number = "" if np.isnan(rho["rho"]) else f", $\\rho$ = {rho['rho']:.2f}{span}"
+    return f"{name}\n$n$ = {rho['points']:.0f}{number}"
+
+
+def _legend(ax: Axes, colors: dict, shapes: dict) -> None:
+    """Name colours and shapes by lines without a point."""
+    dots = {"linestyle": "none", "markersize": 6.5}
+    same = list(colors) == list(shapes)
+    for look in colors.values():
+        ax.plot([], [], **look | (dots if same else {"linestyle": "-", "marker": "", "lw": 4}))
+    for look in () if same else shapes.values():
+        ax.plot([], [], **look | dots | {"color": "0.4"})

@@ -1,43 +1,51 @@
-"""Pictures: sheets of images, and the tasks of Kim et al. 2021 (Figures 1 and 2)."""
+"""Pictures: sheets of images, the tasks of Kim et al. 2021, and fields of colour (heat maps)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from textwrap import shorten
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
+from matplotlib.patches import Rectangle
 
-from osnb.plots.draw import heat, picture, sheet
-from osnb.plots.semantic import BINS
-from osnb.plots.style import Figure, laid_out, need, present
+from osnb.evidence.frames import need
+from osnb.plots.bars import BINS
+from osnb.plots.draw import absent, check_images, facets, finished, heat, panels, picture, sheet
+from osnb.plots.style import Figure, laid_out, present
 
 # What a task wants of a kind of sample: colours of the field.
 ANSWERS = {"": "0.95", "accept": "#9fc5e0", "reject": "#8b1a4a"}
+SOFTMAX = ["printed", "kind", "class", "known", "softmax"]
 
 
 @laid_out
 def contact_sheet(
-    images: np.ndarray, *, columns: int, rows: Sequence[str] = (), titles: Sequence[str] = ()
+    images: Sequence[np.ndarray],
+    *,
+    columns: int,
+    side: float = 0.8,
+    rows: Sequence[str] = (),
+    titles: Sequence[str] = (),
 ) -> Figure:
-    """Small images side by side, row by row, enlarged without smoothing.
+    """Images side by side, row by row, enlarged without smoothing.
 
     Args:
-        images: (N, 3, S, S) or (N, 1, S, S) uint8.
+        images: N of them, (3, H, W) or (1, H, W) uint8.
         columns: images in a row.
+        side: of a place in inches, at most.
         rows: a label for each row, or none.
-        titles: (N,) one above each image, or none.
+        titles: one above each image, or above those of the first row, or none.
 
     Raises:
-        ValueError: images of another shape or type, or a label too many or too few.
+        ValueError: an image of another shape or type, or a label too many or too few.
     """
-    images = np.asarray(images)
-    if images.ndim != 4 or images.shape[1] not in {1, 3} or images.dtype != np.uint8:
-        raise ValueError(f"need (N, 1 or 3, S, S) uint8; got {images.shape} {images.dtype}")
-    height = -(-len(images) // columns)
-    for name, labels, wanted in (("rows", rows, height), ("titles", titles, len(images))):
-        if len(labels) not in {0, wanted}:
-            raise ValueError(f"need {wanted} {name}, or none; got {len(labels)}")
-    side = min(0.8, 8.6 / columns)
+    check_images(images, len(images))
+    wanted = {"rows": {-(-len(images) // columns)}, "titles": {len(images), columns}}
+    for name, labels in (("rows", rows), ("titles", titles)):
+        if len(labels) not in {0, *wanted[name]}:
+            raise ValueError(f"need {max(wanted[name])} {name}, or none; got {len(labels)}")
+    side = min(side, 8.6 / columns)
     size = side, side + 0.2 * bool(titles)
     return sheet(images, columns=columns, size=size, rows=rows, titles=titles)
 
@@ -55,9 +63,7 @@ def class_sheet(classes: pd.DataFrame, images: np.ndarray) -> Figure:
         ValueError: a column is missing, or images are of another shape or type.
     """
     need(classes, ["row", "bin", "name", "value"])
-    images = np.asarray(images)
-    if images.ndim != 5 or len(images) != len(classes) or images.dtype != np.uint8:
-        raise ValueError(f"need ({len(classes)}, M, 3, S, S) uint8; got {images.shape}")
+    check_images([pixels for some in images for pixels in some], len(classes) * images.shape[1])
     rows, columns = present(classes["row"]), present(classes["bin"], BINS)
     places = [None] * (len(rows) * len(columns))
     titles = [""] * len(places)
@@ -69,26 +75,6 @@ def class_sheet(classes: pd.DataFrame, images: np.ndarray) -> Figure:
         near = "" if pd.isna(row.value) else f", {row.value:.2f}"
         titles[at] = f"{row.bin}{near}\n{shorten(row.name, 26, placeholder=' ...')}"
     return sheet(places, columns=len(columns), size=(9 / len(columns), 1.35), titles=titles)
-
-
-@laid_out
-def resize_sheet(images: Mapping[str, np.ndarray], names: Sequence[str]) -> Figure:
-    """Figure 2: the same pictures in several versions; a row a version, a column a picture.
-
-    Args:
-        images: by version, (N, 3, S, S) uint8, S of each version's own.
-        names: of the N pictures.
-
-    Raises:
-        ValueError: there is no version, or one has another shape or type.
-    """
-    if not images:
-        raise ValueError("need at least one version of the pictures; got none")
-    for version in images.values():
-        _check(version, len(names))
-    pictures = [pixels for version in images.values() for pixels in version]
-    rows = list(images)
-    return sheet(pictures, columns=len(names), size=(1.5, 1.6), rows=rows, titles=names)
 
 
 @laid_out
@@ -107,7 +93,7 @@ def task_sketch(tasks: pd.DataFrame, images: np.ndarray) -> Figure:
     rows, kinds = present(tasks["task"]), present(tasks["kind"])
     if other := sorted(set(tasks["answer"]) - set(ANSWERS)):
         raise ValueError(f"need accept, reject or nothing as an answer; got {', '.join(other)}")
-    _check(images, len(kinds))
+    check_images(images, len(kinds))
     height = 0.42 * len(rows)
     figure = Figure(figsize=(7.4, 1.6 + height))
     grid = figure.add_gridspec(2, len(kinds), height_ratios=(1.1, height))
@@ -123,12 +109,6 @@ def task_sketch(tasks: pd.DataFrame, images: np.ndarray) -> Figure:
     return figure
 
 
-def _check(images: np.ndarray, count: int) -> None:
-    images = np.asarray(images)
-    if images.ndim != 4 or images.shape[:2] != (count, 3) or images.dtype != np.uint8:
-        raise ValueError(f"need ({count}, 3, S, S) uint8; got {images.shape} of {images.dtype}")
-
-
 def roughness(images: np.ndarray) -> np.ndarray:
     """How jagged images are: mean absolute difference between neighbours, in grey levels.
 
@@ -141,3 +121,88 @@ def roughness(images: np.ndarray) -> np.ndarray:
     pixels = np.asarray(images, float)
     steps = [np.abs(np.diff(pixels, axis=axis)).reshape(len(pixels), -1) for axis in (2, 3)]
     return np.concatenate(steps, axis=1).mean(axis=1)
+
+
+@laid_out
+def mean_softmax(points: pd.DataFrame) -> Figure:
+    """Figure 7: a row an unknown class, a column a known one, a panel a method.
+
+    All panels share one scale from 0 to 1, of colours that get lighter in grey too. A white line
+    parts near, far and noise.
+
+    Args:
+        points: as from `kim2021.mean_softmax`; rows, columns and panels stand in order of
+            appearance. No row gives a figure that says so.
+
+    Raises:
+        ValueError: a column is missing.
+    """
+    if none := absent(points, SOFTMAX):
+        return none
+    points = points.assign(row=points["kind"] + ": " + points["class"])
+    rows, columns = present(points["row"]), present(points["known"])
+    starts = np.flatnonzero(~points.drop_duplicates("row")["kind"].duplicated())[1:]
+    size = {"width": 1.2 + 0.3 * len(columns), "height": 1.7 + 0.19 * len(rows)}
+    figure, parts = facets(points, "printed", **size, sharey=True, widest=np.inf)
+    for ax, part, _ in parts:
+        grid = part.pivot(index="row", columns="known", values="softmax")
+        heat(ax, grid.reindex(index=rows, columns=columns), low=0, high=1)
+        ax.hlines(starts, 0, len(columns), color="white", linewidth=2.5)
+        ax.tick_params(axis="x", rotation=90)
+    axes = list(figure.axes)
+    finished(figure, x="known class")
+    figure.colorbar(axes[-1].collections[0], ax=axes, pad=0.01, label="mean softmax")
+    return figure
+
+
+@laid_out
+def method_tasks(table: pd.DataFrame, *, measure: str, lower_is_better: bool = False) -> Figure:
+    """One cell per method and task: the number, its colour, and a frame around a task's best.
+
+    Bright is better within a figure, whose scale goes from its worst number to its best. Cells
+    without a number are hatched. Methods and tasks stand in the order of the rows.
+
+    Args:
+        table: one row per cell, columns printed, benchmark, task (a column of the figure is a task
+            of a benchmark) and value in [0, 1], NaN where nothing was run.
+        measure: what the numbers are, said below.
+        lower_is_better: true of FPR and AURC.
+
+    Raises:
+        ValueError: a column is missing, there is no row, or a cell comes twice.
+    """
+    key = ["printed", "benchmark", "task"]
+    need(table, [*key, "value"])
+    if (twice := table.duplicated(key)).any():
+        first = table.loc[twice, key].iloc[0]
+        raise ValueError(f"each cell has one row; {', '.join(first)} has several")
+    tasks = list(table.groupby(key[1:], sort=False).groups)
+    cells = table.pivot(index="printed", columns=key[1:], values="value").astype(float)
+    cells = cells.reindex(index=present(table["printed"]), columns=pd.MultiIndex.from_tuples(tasks))
+    good = -cells if lower_is_better else cells
+    size = {"width": 2.0 + 0.78 * len(tasks), "height": 1.4 + 0.25 * len(cells)}
+    figure, axes = panels(1, 1, **size)
+    ax, scale = axes[0, 0], {"low": good.min(axis=None), "high": good.max(axis=None)}
+    heat(ax, good.to_numpy(), **scale, annot=cells.to_numpy(), fmt=".3f", linewidths=1)
+    _inked(ax, good)
+    ax.set_yticks(np.arange(len(cells)) + 0.5, cells.index, rotation=0)
+    ax.set_xticks(np.arange(len(tasks)) + 0.5, [task for _, task in tasks])
+    names = [name for name, _ in tasks]
+    for name in dict.fromkeys(names):  # above its columns, a gap of white before the first
+        start = names.index(name)
+        ax.text(start + names.count(name) / 2, -0.25, name, ha="center", va="bottom", fontsize=9)
+        ax.axvline(start, color="white", linewidth=6 * bool(start))
+    order = "lower" if lower_is_better else "higher"
+    about = f"{measure}, {order} is better; framed: best of the task; hatched: not run"
+    return finished(figure, about=about)
+
+
+def _inked(ax: Axes, good: pd.DataFrame) -> None:
+    """Letters that the field lets read, and a frame around the best of each column."""
+    for text in ax.texts:
+        column, row = map(int, text.get_position())
+        is_dark = good.iloc[row, column] <= 0.45 * good.min(axis=None) + 0.55 * good.max(axis=None)
+        text.set_color("white" if is_dark else "black")
+    for row, column in np.argwhere((good == good.max()).to_numpy()):
+        frame = {"fill": False, "edgecolor": "#d55e00", "linewidth": 1.8, "zorder": 4}
+        ax.add_patch(Rectangle((column + 0.05, row + 0.06), 0.9, 0.88, **frame))

@@ -4,7 +4,7 @@ import base64
 import html
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from itertools import cycle
@@ -181,28 +181,10 @@ def laid_out(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     return drawn
 
 
-def need(frame: pd.DataFrame, columns: Sequence[str]) -> None:
-    """Raise ValueError unless `frame` has a row and these columns."""
-    missing = [column for column in columns if column not in frame]
-    if missing or not len(frame):
-        raise ValueError(
-            f"need at least one row with columns {', '.join(columns)}; "
-            f"got {len(frame)} rows with {', '.join(map(str, frame))}"
-        )
-
-
-def finite(scores: pd.Series) -> None:
-    """Raise ValueError if a score is NaN or infinite."""
-    if bad := int((~np.isfinite(scores)).sum()):
-        raise ValueError(f"need finite scores in '{scores.name}'; {bad} of {len(scores)} are not")
-
-
-def present(column: pd.Series, order: Iterable[str] | None = None) -> list:
-    """The values of `column`: by `order`, then the others, sorted; without one as they come."""
+def present(column: pd.Series, order: Iterable[str] = ()) -> list:
+    """The values of `column`: by `order`, then the others as they come."""
     values = dict.fromkeys(column)
-    if order is None:
-        return list(values)
-    return [v for v in order if v in values] + sorted(set(values) - set(order))
+    return [*dict.fromkeys([*(v for v in order if v in values), *values])]
 
 
 def looks(names: Iterable[str], styles: Styles | None = None) -> dict[str, dict]:

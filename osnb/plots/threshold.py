@@ -1,4 +1,4 @@
-"""Scores by role: Figure 4 of Palechor et al. 2023, and one threshold seen on curve and scores."""
+"""One threshold of one run, seen on curve, scores, counts and images."""
 
 from collections.abc import Callable
 
@@ -7,18 +7,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from osnb import metrics
-from osnb.plots.draw import bare, facets, finished, heat, legend, steps
-from osnb.plots.style import (
-    ROLES,
-    SCORES,
-    Figure,
-    finite,
-    laid_out,
-    looks,
-    need,
-    present,
-    room_above,
-)
+from osnb.evidence.frames import histograms, judged, operating_counts
+from osnb.plots.draw import bare, check_images, heat, legend, picture, steps
+from osnb.plots.style import ROLES, SCORES, Figure, laid_out, looks, room_above
 
 OUTCOMES = {"right": "accepted,\nright", "wrong": "accepted,\nwrong", "rejected": "rejected"}
 MOST = 10
@@ -29,95 +20,6 @@ TITLES = {
 }
 
 Images = np.ndarray | Callable[[pd.DataFrame], np.ndarray]
-
-
-def histogram_points(
-    table: pd.DataFrame, *, score: str, edges: str, bins: int = 30
-) -> pd.DataFrame:
-    """The bars of Figure 4: density of a score by protocol, loss and role, seeds pooled.
-
-    Args:
-        table: scores tables of all runs, with columns protocol and loss.
-        score: the scoring rule's column; "target" is the true class's score for known
-            samples and the largest over the known classes for the others.
-        edges: "common", one set of bins for everything; "own", each histogram over its own
-            range, as the authors did, so that bin widths differ.
-        bins: number of bins.
-
-    Returns:
-        Frame with columns protocol, loss, role, score, edges, left, right (of a bin), samples
-        and density (per unit of score).
-
-    Raises:
-        ValueError: a column is missing, a score is not finite, or edges is neither word.
-    """
-    need(table, ["protocol", "loss", "role", score])
-    if edges not in {"common", "own"}:
-        raise ValueError(f"edges is 'common' or 'own'; got {edges!r}")
-    finite(table[score])
-    key, rows = ["protocol", "loss", "role"], []
-    common = np.histogram_bin_edges(table[score], bins)
-    for values, part in table.groupby(key):
-        own = np.histogram_bin_edges(part[score], bins) if edges == "own" else common
-        rows.append(_bins(part[score], own).assign(**dict(zip(key, values, strict=True))))
-    columns = [*key, "score", "edges", "left", "right", "samples", "density"]
-    return pd.concat(rows, ignore_index=True).assign(score=score, edges=edges)[columns]
-
-
-def _bins(values: pd.Series, edges: np.ndarray) -> pd.DataFrame:
-    samples, _ = np.histogram(values, edges)
-    density = samples / samples.sum() / np.diff(edges)
-    ends = {"left": edges[:-1], "right": edges[1:]}
-    return pd.DataFrame(ends | {"samples": samples, "density": density})
-
-
-@laid_out
-def score_histograms(points: pd.DataFrame) -> Figure:
-    """Figure 4: score densities of known, negative and unknown; rows protocols, columns losses.
-
-    The panels share the score axis; each has a density axis of its own.
-
-    Args:
-        points: as from `histogram_points`.
-    """
-    need(points, ["protocol", "loss", "role", "score", "edges", "left", "right", "density"])
-    figure, parts = facets(points, "protocol", "loss", width=3, height=2.1, sharex=True)
-    for ax, part, _ in parts:
-        steps(ax, part)
-    score, edges = points.iloc[0][["score", "edges"]]
-    own = ", each histogram over its own range" if edges == "own" else ""
-    figure.supxlabel(SCORES.get(score, score) + own, fontsize=9)
-    return finished(figure, y="density")
-
-
-def operating_counts(table: pd.DataFrame, *, score: str, threshold: float) -> pd.DataFrame:
-    """What a threshold does to each role of one run's test samples.
-
-    A sample is accepted if its score is at or above the threshold. Accepting a negative or
-    an unknown sample is wrong whichever class it is given.
-
-    Args:
-        table: the scores table of one run.
-        score: column of a rule that needs no label, such as max_softmax.
-        threshold: in the unit of the score.
-
-    Returns:
-        Frame, one row per role: role, samples, right, wrong, rejected (counts) and rate, which
-        is CCR for known samples and FPR for the others, in [0, 1].
-
-    Raises:
-        ValueError: a column is missing, or a score is not finite.
-    """
-    need(table, ["role", "label", "pred", score])
-    finite(table[score])
-    accepted = table[score] >= threshold
-    right = accepted & (table["role"] == "known") & (table["pred"] == table["label"])
-    outcome = pd.DataFrame({"right": right, "wrong": accepted & ~right, "rejected": ~accepted})
-    counts = outcome.groupby(table["role"]).sum().loc[present(table["role"], ROLES)]
-    counts.insert(0, "samples", table["role"].value_counts())
-    counts["rate"] = counts["wrong"].where(counts.index != "known", counts["right"])
-    counts["rate"] /= counts["samples"]
-    return counts.reset_index()
 
 
 @laid_out
@@ -133,8 +35,8 @@ def operating_point(
         table: the scores table of one run, with known samples and others.
         score: column of a rule that needs no label, such as max_softmax.
         threshold: in the unit of the score; a score at it is accepted.
-        images: (N, H, W), (N, H, W, 1) or (N, H, W, 3), uint8 or floats in [0, 1], one for each
-            row of the table; or a function that gives those of some of its rows; or none.
+        images: (N, 3, H, W) or (N, 1, H, W) uint8, one for each row of the table; or a function
+            that gives those of some of its rows; or none.
 
     Raises:
         ValueError: a column, the known or the other samples are missing, a score is not
@@ -143,22 +45,24 @@ def operating_point(
     counts = operating_counts(table, score=score, threshold=threshold)
     if "known" not in set(counts["role"]) or len(counts) == 1:
         raise ValueError(f"need known samples and others; got {', '.join(counts['role'])}")
+    if not callable(images) and images is not None:
+        check_images(images, len(table))
     strips = 0 if images is None else 2
     figure = Figure(figsize=(10, 3.1 + 1.15 * strips))
     grid = figure.add_gridspec(1 + strips, 3, height_ratios=[3.1, *[0.75] * strips])
     curve, scores, cells = (figure.add_subplot(grid[0, k]) for k in range(3))
     _curves(curve, table, score, counts)
-    bins = np.histogram_bin_edges(table[score], 30)
-    parts = [_bins(part[score], bins).assign(role=role) for role, part in table.groupby("role")]
-    steps(scores, pd.concat(parts))
+    steps(scores, histograms(table, score, "role", bins=30))
     scores.axvline(threshold, color="black", linewidth=1)
     scores.set(xlabel=SCORES.get(score, score), ylabel="density", ylim=(0, None))
     scores.set_title(f"threshold {threshold:.3g}")
     _cells(cells, counts)
-    wrong = judged(table, score=score, threshold=threshold) if strips else {}
+    wrong = judged(table, score=score, threshold=threshold, most=MOST) if strips else {}
     for place, (name, rows) in enumerate(wrong.items(), 1):
         ax = figure.add_subplot(grid[place, :])
-        _strip(ax, rows, _pixels(images, rows, len(table)), score=score, name=name)
+        pixels = images(rows) if callable(images) else images[rows["place"]]
+        check_images(pixels, len(rows))
+        _strip(ax, rows, pixels, score=score, name=name)
     legend(figure, [scores])
     return figure
 
@@ -188,64 +92,15 @@ def _cells(ax: Axes, counts: pd.DataFrame) -> None:
     ax.set_title("samples, and share of the role")
 
 
-def judged(
-    table: pd.DataFrame, *, score: str, threshold: float, most: int = MOST
-) -> dict[str, pd.DataFrame]:
-    """The samples that a threshold gets wrong by most.
-
-    Args:
-        table: the scores table of one run.
-        score: column of a rule that needs no label.
-        threshold: a score at it is accepted.
-        most: samples of each kind, at most.
-
-    Returns:
-        accepted: rows of unknown samples (of negatives where no role is unknown) with a score of
-        at least the threshold, highest first; rejected: rows of known samples below it, lowest
-        first. Ties keep the order of the table. A column `place` is the row's position in it.
-    """
-    rows = table.assign(place=range(len(table)))
-    other = "unknown" if (table["role"] == "unknown").any() else "negative"
-    accepted = rows[(rows["role"] == other) & (rows[score] >= threshold)]
-    rejected = rows[(rows["role"] == "known") & (rows[score] < threshold)]
-    return {
-        "accepted": accepted.sort_values(score, ascending=False, kind="stable").head(most),
-        "rejected": rejected.sort_values(score, kind="stable").head(most),
-    }
-
-
-def _pixels(images: Images, rows: pd.DataFrame, samples: int) -> np.ndarray:
-    """(R, H, W, 3) in [0, 1] of R rows that `judged` gave, of a table of `samples` rows.
-
-    Raises:
-        ValueError: no such shape or type, a number of images other than of rows, or floats
-            outside of [0, 1].
-    """
-    if (whole := isinstance(images, np.ndarray)) and len(images) != samples:
-        raise ValueError(f"need an image for each of {samples} rows; got {len(images)}")
-    pixels = np.asarray(images[rows["place"]] if whole else images(rows))
-    if pixels.ndim not in {3, 4} or (pixels.ndim == 4 and pixels.shape[3] not in {1, 3}):
-        raise ValueError(f"need images (N, H, W), (N, H, W, 1) or (N, H, W, 3); got {pixels.shape}")
-    if len(pixels) != len(rows):
-        raise ValueError(f"need an image for each of {len(rows)} rows; got {len(pixels)}")
-    pixels = pixels if pixels.ndim == 4 else pixels[..., None]
-    pixels = pixels / 255 if pixels.dtype == np.uint8 else pixels.astype(np.float64)
-    if not ((pixels >= 0) & (pixels <= 1)).all():
-        raise ValueError("need images of uint8, or of floats in [0, 1]")
-    return np.broadcast_to(pixels, (*pixels.shape[:3], 3))
-
-
 def _strip(ax: Axes, rows: pd.DataFrame, images: np.ndarray, *, score: str, name: str) -> None:
     """Images side by side; below each its score and what it was taken for, or is."""
     bare(ax)
     ax.set_title(TITLES[name], loc="left")
-    ax.set(xlim=(-0.5, MOST - 0.5), ylim=(0, 1))
     if not len(rows):
         ax.text(0, 0.5, "none at this threshold", transform=ax.transAxes, va="center", fontsize=8)
     for place, pixels in enumerate(images):
-        half = min(SQUARE * pixels.shape[1] / pixels.shape[0], 0.48)
-        box = (place - half, place + half, 0, 1)
-        ax.imshow(pixels, extent=box, aspect="auto", interpolation="none")
+        half = min(SQUARE * pixels.shape[2] / pixels.shape[1], 0.48)
+        picture(ax, pixels, extent=(place - half, place + half, 0, 1), aspect="auto")
     column, word = ("pred", "as") if name == "accepted" else ("label", "is")
     labels = [f"{s:.3f}, {word} {c}" for s, c in zip(rows[score], rows[column], strict=True)]
     ax.set(xlim=(-0.5, MOST - 0.5), ylim=(0, 1))

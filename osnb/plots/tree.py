@@ -8,8 +8,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.transforms import ScaledTranslation
 
+from osnb.evidence.frames import need
 from osnb.plots.draw import bare, legend
-from osnb.plots.style import PROTOCOLS, ROLES, Figure, label, laid_out, looks, need, present
+from osnb.plots.style import PROTOCOLS, ROLES, Figure, label, laid_out, looks, present
 
 Paths = Mapping[str, Sequence[tuple[str, str]]]
 ROLE_HATCHES = dict(zip(ROLES, ("", "///", "..."), strict=True))

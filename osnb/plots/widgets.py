@@ -8,7 +8,7 @@ import base64
 import html
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,14 +16,15 @@ import ipywidgets
 import pandas as pd
 
 from osnb import plots
+from osnb.evidence import frames, selective
 from osnb.plots.threshold import Images
 
 __all__ = [
+    "ProtocolExplorer",
     "cost_sliders",
     "epoch_slider",
     "live",
     "loss_explorer",
-    "protocol_explorer",
     "risk_slider",
     "threshold_slider",
 ]
@@ -138,7 +139,7 @@ def threshold_slider(
     """
 
     def show(at: float) -> tuple[plots.Figure, str]:
-        counts = plots.operating_counts(table, score=score, threshold=at)
+        counts = frames.operating_counts(table, score=score, threshold=at)
         rates = (f"{ACCEPTED[c.role]}: {c.rate:.3f} of {c.samples}" for c in counts.itertuples())
         figure = plots.operating_point(table, score=score, threshold=at, images=images)
         return figure, "; ".join(rates)
@@ -177,7 +178,7 @@ def risk_slider(samples: pd.DataFrame, *, risk: float) -> Explorer:
     The static twin, for readers without a kernel, is `plots.accepted_at_risk`.
 
     Args:
-        samples: columns panel, method, kind ("" where accepting is right) and score.
+        samples: columns panel, printed, kind ("" where accepting is right) and score.
         risk: where the slider starts, a rate: the largest share of errors among accepted samples.
 
     Raises:
@@ -196,27 +197,29 @@ def cost_sliders(samples: pd.DataFrame, *, wrong: float, rejection: float) -> Ex
     """The costs of a wrong acceptance and of a rejection to move, and each method's cheapest point.
 
     The static twin, for readers without a kernel, is `plots.least_cost` of
-    `plots.coverage_points`.
+    `selective.cost_points`.
 
     Args:
-        samples: columns panel, method, kind ("" where accepting is right) and score.
+        samples: columns panel, printed, kind ("" where accepting is right) and score.
         wrong: where the first slider starts, any unit, >= 0.
         rejection: where the second starts, same unit, >= 0.
 
     Raises:
         ValueError: a column is missing, a score is NaN, or a cost is not finite or below 0.
     """
-    points = plots.coverage_points(samples)
+    curves = selective.coverage_points(samples)
 
     def show(wrong: float, rejection: float) -> tuple[plots.Figure, str]:
-        costs, words = {"wrong": wrong, "rejection": rejection}, []
-        for panel, rows in plots.cost_table(points, **costs).groupby("panel", sort=False):
-            row = rows.loc[rows["cost"].idxmin()]
-            words.append(
-                f"{panel}: cheapest is {row['method']}, cost {row['cost']:.3f} a sample, accepts "
-                f"{row['coverage']:.3f} from {row['threshold']:.3g} on, risk {row['risk']:.3f}"
-            )
-        return plots.least_cost(points, **costs), "<br>".join(words)
+        costs = {"wrong": wrong, "rejection": rejection}
+        rows = selective.cost_points(curves, **costs)
+        best = rows[rows["cheapest"]]
+        best = best.loc[best.groupby("panel", sort=False)["cost"].idxmin()]
+        words = (
+            f"{x.panel}: cheapest is {x.printed}, cost {x.cost:.3f} a sample, accepts "
+            f"{x.coverage:.3f} from {x.threshold:.3g} on, risk {x.risk:.3f}"
+            for x in best.itertuples()
+        )
+        return plots.least_cost(rows, **costs), "<br>".join(words)
 
     def controls() -> list:
         names = {"cost of a wrong acceptance": wrong, "cost of a rejection": rejection}
@@ -259,7 +262,20 @@ def loss_explorer(logits: Sequence[float], *, background: float, weight: float) 
 
 
 class ProtocolExplorer(Explorer):
-    """A superclass to choose, and a role to give it; see `protocol_explorer`.
+    """A protocol's class tree, its superclasses to be moved between roles, and what it counts.
+
+    The static twin, for readers without a kernel, is `plots.role_tree`.
+
+    Args:
+        classes: what a protocol gave.
+        tree: from `plots.reduced_tree`, with all superclasses that can be moved.
+        move: (classes, role by wnid) -> classes, such as `protocols.moved`; a ValueError refuses
+            the move, its text is shown.
+        count: classes -> frame with role, classes and more columns of numbers, such as
+            `protocols.class_counts`.
+
+    Raises:
+        ValueError: a superclass is not in the tree.
 
     Attributes:
         superclass: SelectionSlider over wnids by name, in the order of the tree; choosing one
@@ -270,7 +286,9 @@ class ProtocolExplorer(Explorer):
         classes: the protocol after them.
     """
 
-    def __init__(self, classes: pd.DataFrame, tree: pd.DataFrame, *, move, count) -> None:
+    def __init__(
+        self, classes: pd.DataFrame, tree: pd.DataFrame, *, move: Callable, count: Callable
+    ) -> None:
         def show(roles: dict[str, str]) -> tuple[plots.Figure, str]:
             moved = move(classes, roles)
             counts = count(moved)
@@ -301,31 +319,6 @@ class ProtocolExplorer(Explorer):
             except ValueError as refused:
                 self.role.value = before
                 self.put(self.figure, f"not moved: {refused}")
-
-
-def protocol_explorer(
-    classes: pd.DataFrame,
-    tree: pd.DataFrame,
-    *,
-    move: Callable[[pd.DataFrame, Mapping[str, str]], pd.DataFrame],
-    count: Callable[[pd.DataFrame], pd.DataFrame],
-) -> ProtocolExplorer:
-    """A protocol's class tree, its superclasses to be moved between roles, and what it counts.
-
-    The static twin, for readers without a kernel, is `plots.role_tree`.
-
-    Args:
-        classes: what a protocol gave.
-        tree: from `plots.reduced_tree`, with all superclasses that can be moved.
-        move: (classes, role by wnid) -> classes, such as `protocols.moved`; a ValueError refuses
-            the move, its text is shown.
-        count: classes -> frame with role, classes and more columns of numbers, such as
-            `protocols.class_counts`.
-
-    Raises:
-        ValueError: a superclass is not in the tree.
-    """
-    return ProtocolExplorer(classes, tree, move=move, count=count)
 
 
 @contextmanager

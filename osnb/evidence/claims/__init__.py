@@ -1,4 +1,4 @@
-"""What the papers claim: a number, above 0 if the claim holds.
+"""What the papers claim: a number, above 0 if the claim holds, in print and on each size of data.
 
 The claims themselves are in osnb/published/<paper>/claims.csv. Most are a comparison, whose sides
 are columns there (`compare`); the others are functions (`computed`, `arithmetic`). They are decided
@@ -6,15 +6,202 @@ on `Evidence`, which is made from scores tables or from the paper's printed numb
 the paper's own tables is decided on those.
 """
 
-from osnb.evidence.claims.decide import COMPUTED as COMPUTED
-from osnb.evidence.claims.decide import SIZES as SIZES
-from osnb.evidence.claims.decide import Basis as Basis
-from osnb.evidence.claims.decide import claims as claims
-from osnb.evidence.claims.decide import decide as decide
-from osnb.evidence.claims.decide import decision as decision
-from osnb.evidence.claims.decide import findings as findings
-from osnb.evidence.claims.decide import of_kim2021 as of_kim2021
-from osnb.evidence.claims.decide import of_palechor2023 as of_palechor2023
-from osnb.evidence.claims.decide import of_vaze2022 as of_vaze2022
-from osnb.evidence.claims.decide import within as within
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from osnb import metrics
+from osnb.base.catalogue import Catalogue
+from osnb.evidence import tables
+from osnb.evidence.across import mean_over, over_splits
+from osnb.evidence.build import Evidence, Missing, Same, evidence
+from osnb.evidence.claims import arithmetic, compare, computed, printed
+from osnb.evidence.claims.report import SIZES as SIZES
 from osnb.evidence.claims.report import report as report
+from osnb.evidence.names import CONFIDENCE, in_print, placed
+from osnb.evidence.tasks import WITHOUT
+
+PUBLISHED = "published"  # in the column `runs`: decided from osnb/published alone
+FILES = {"last": "scores", "best": "scores_best"}  # scores tables by the epoch they are of
+EXACT = 1e-12  # in floats 0.3 - 0.2 - 0.1 is not 0
+ANSWERS = ["answer", "number", "low", "high", "p", "what", "runs", "todo"]
+
+
+class Basis(NamedTuple):
+    """What claims are decided from: evidence, or a function that gives a printed table by name.
+
+    Attributes:
+        source: the one or the other; None if there is none.
+        todo: what to do about a number that is missing there.
+    """
+
+    source: Evidence | Callable[[str], pd.DataFrame] | None
+    todo: str
+
+
+def decide(
+    papers: list[str],
+    sizes: list[str],
+    *,
+    unit: str = "class",
+    seed: int = 0,
+    resamples: int = 1000,
+) -> pd.DataFrame:
+    """Decide the claims of some papers, in print and on our finished runs.
+
+    A claim holds if its number is above 0. The interval has 95 % of the resamples inside; p is
+    the two-sided bootstrap p-value of the number being 0. A printed number has neither.
+
+    Args:
+        papers: keys of osnb/published.
+        sizes: names of `SIZES`.
+        unit: what is drawn, see `osnb.evidence.build.evidence`.
+        seed: of the draws.
+        resamples: R.
+
+    Returns:
+        One row per claim, scope and size: paper, id, section, stated (where: in the abstract,
+        the text, a table's numbers, or nowhere: a law), claim, where, size, answer (holds, does
+        not hold, undecided), number, low, high, p, what (the number is), runs (or tables that
+        decided it; if it is undecided, what is missing), todo (what makes that).
+
+    Raises:
+        KeyError: no such paper or size; the message lists the valid ones.
+    """
+    for size in sizes:
+        SIZES[size]
+    basis = cache(partial(_basis, unit=unit, seed=seed, resamples=resamples))
+    rows = []
+    for paper in papers:
+        PRINTED[paper]
+        for claim in claims(paper).to_dict("records"):
+            decided = [x for x in sizes if claim["runs"] != PUBLISHED or x == "printed"]
+            shown = {name: claim[name] for name in ("id", "section", "stated", "claim")}
+            for where in claim["scope"].split():
+                for size in decided:
+                    row = {"paper": paper} | shown | {"where": where, "size": size}
+                    rows.append(row | decision(claim, where, basis(paper, claim["runs"], size)))
+    return pd.DataFrame(rows)
+
+
+def claims(paper: str) -> pd.DataFrame:
+    """The claims of a paper, as text; a cell that says nothing is empty."""
+    return tables.texts(paper, "claims")
+
+
+def within(paper: str, benchmarks: set[str]) -> dict[str, list[str]]:
+    """Claims of a paper about runs, each with the scopes that only name these benchmarks."""
+    about = claims(paper).query("runs != 'published'").set_index("id")["scope"]
+    return {
+        name: [where for where in scope.split() if {*where.split(",")} <= benchmarks]
+        for name, scope in about.items()
+    }
+
+
+def decision(claim: Mapping[str, str], where: str, basis: Basis) -> dict[str, Any]:
+    """The columns of `decide` from answer to todo, of a row of `claims` in one of its scopes."""
+    compared = not claim["predicate"]
+    predicate = None if compared else COMPUTED[claim["predicate"]]
+    what = claim["number"] if compared else predicate.__doc__.partition("\n")[0].removesuffix(".")
+    row = dict.fromkeys(ANSWERS, np.nan) | {"answer": "undecided", "what": what}
+    if basis.source is None:
+        return row | {"runs": "no run", "todo": basis.todo}
+    is_evidence = isinstance(basis.source, Evidence)
+    source = basis.source.unread() if is_evidence else basis.source
+    try:
+        values = compare.number(source, where, claim) if compared else predicate(source, where)
+    except Missing as missing:
+        todo = "" if isinstance(missing, Same) else basis.todo
+        return row | {"runs": str(missing), "todo": todo}
+    values = np.where(np.abs(values) < EXACT, 0.0, values)
+    row |= {"answer": "holds" if values[0] > 0 else "does not hold", "number": values[0]}
+    if len(values) > 1:
+        _, low, high = metrics.interval(values)
+        row |= {"low": low, "high": high, "p": metrics.p_value(values)}
+    runs = ", ".join(source.read()) if is_evidence else "printed tables"
+    return row | {"runs": runs, "todo": ""}
+
+
+def findings(
+    paper: str, numbers: Evidence, asked: Mapping[str, Sequence[str]] | Sequence[str], *, over: str
+) -> pd.DataFrame:
+    """Some claims, decided on the runs of one size and in print: what a results notebook lists.
+
+    Args:
+        paper: a key of osnb/published.
+        numbers: ours.
+        asked: ids of claims; as a mapping with the scopes that each is asked about, else all.
+        over: the unit that was drawn.
+
+    Returns:
+        id, claim, where, what, number, low, high, over, p, ours and in print (the answers; ours
+        "cannot be told" where the interval includes 0, both where nothing decides), printed (the
+        number there) and runs.
+    """
+    said, rows = claims(paper).set_index("id", drop=False), []
+    bases = Basis(numbers, ""), Basis(PRINTED[paper](), "")
+    for name in asked:
+        claim = said.loc[name]
+        for where in asked[name] if isinstance(asked, Mapping) else claim["scope"].split():
+            ours, theirs = (decision(claim, where, basis) for basis in bases)
+            row = {"id": name, "claim": claim["claim"], "where": where, "what": ours["what"]}
+            row |= {key: ours[key] for key in ("number", "low", "high")} | {"over": over}
+            row |= {"p": ours["p"], "ours": _told(ours), "in print": _told(theirs)}
+            rows.append(row | {"printed": theirs["number"], "runs": ours["runs"]})
+    return pd.DataFrame(rows)
+
+
+def _told(decided: Mapping[str, Any]) -> str:
+    open_ = decided["low"] <= 0 <= decided["high"] or decided["answer"] == "undecided"
+    return "cannot be told" if open_ else decided["answer"]
+
+
+def _basis(paper: str, runs: str, size: str, **settings: Any) -> Basis:
+    if runs == PUBLISHED:
+        return Basis(partial(tables.published, paper), "")
+    if size == "printed":
+        return Basis(PRINTED[paper](), "not printed")
+    command = f"osnb run params/{runs}/{{}}.yaml"
+    try:
+        found = tables.collect(runs, size)
+    except FileNotFoundError:
+        return Basis(None, command.format(f"{size}_*"))
+    missing = [command.format(name) for name in found.attrs["missing"]]
+    none = f"no file in params/{runs} makes such a run of size {size}"
+    return Basis(RUNS[paper](found, **settings), "; ".join(missing) or none)
+
+
+def of_palechor2023(runs: pd.DataFrame, *, rule: str = CONFIDENCE, **settings: Any) -> Evidence:
+    """Runs at their last epochs and at their best, key selection."""
+    runs = in_print(runs, "palechor2023", others=True)
+    names = {
+        row.method: row.printed for row in tables.published("palechor2023", "rows").itertuples()
+    }
+    parts = []
+    for selection, file in FILES.items():
+        part = evidence(runs, "roles", [rule], file=file, **settings)
+        part.keys["printed"] = part.keys["method"].map(names).fillna("")
+        parts.append(Evidence(part.keys.assign(selection=selection), part.values))
+    return parts[0] + parts[1]
+
+
+def of_vaze2022(runs: pd.DataFrame, **settings: Any) -> Evidence:
+    """With standard deviations over splits, and the mean over several other data sets."""
+    found = evidence(placed(runs, "vaze2022"), "shifts", "vaze2022", **settings)
+    return mean_over(over_splits(found, "accuracy", "auroc"), "source", "six-sets")
+
+
+def of_kim2021(runs: pd.DataFrame, **settings: Any) -> Evidence:
+    """Unknown detection in one pool, with the noise, as in Table 2; the notebook has both."""
+    found = evidence(in_print(runs, "kim2021"), "unified", "kim2021", **settings)
+    return found.only(found.keys["source"] != WITHOUT)
+
+
+PRINTED = Catalogue(
+    palechor2023=printed.palechor2023, vaze2022=printed.vaze2022, kim2021=printed.kim2021
+)
+RUNS = {"palechor2023": of_palechor2023, "vaze2022": of_vaze2022, "kim2021": of_kim2021}
+COMPUTED = Catalogue(computed.__dict__ | arithmetic.__dict__)

@@ -19,7 +19,7 @@ from itertools import product
 
 import numpy as np
 
-from osnb.evidence.numbers import Evidence, Same, least
+from osnb.evidence.build import Evidence, Same, least
 
 PARTS = ("measure", "at", "left", "right")
 

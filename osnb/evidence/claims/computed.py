@@ -6,8 +6,9 @@ The first line of a predicate says what its number is; `where` is a scope of cla
 import numpy as np
 
 from osnb.evidence import tables
+from osnb.evidence.across import pearson
+from osnb.evidence.build import Evidence, Missing, Same, close, least
 from osnb.evidence.claims.compare import shared
-from osnb.evidence.numbers import Evidence, Missing, Same, close, least
 from osnb.evidence.tasks import WRONG
 
 CLOSE = 0.07  # as close as the paper's own: in Table 2a accuracies differ by up to .067, in P2
@@ -69,9 +70,8 @@ def _rho(evidence: Evidence, where: str) -> np.ndarray:
     points = [point for point in keys.to_dict("records") if _counts(where, point)]
     if len(points) < 3:
         raise Missing(f"too few points of {where} for a correlation")
-    pairs = [[evidence(m, **rows | point) for point in points] for m in ("accuracy", "auroc")]
-    x, y = (np.array(each) - np.mean(each, axis=0) for each in pairs)
-    return (x * y).sum(axis=0) / np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
+    sides = [[evidence(m, **rows | point) for point in points] for m in ("accuracy", "auroc")]
+    return pearson(*map(np.array, sides))
 
 
 def _counts(where: str, point: dict[str, str]) -> bool:

@@ -3,15 +3,11 @@
 import pandas as pd
 
 from osnb.evidence import tables
-from osnb.evidence.numbers import Evidence
+from osnb.evidence.build import Evidence
+from osnb.evidence.kim2021 import TABLES, results
 from osnb.evidence.palechor2023 import CCR
-from osnb.evidence.tasks import UNKNOWN, WRONG
+from osnb.evidence.tasks import UNKNOWN
 
-# of Kim et al. 2021: measures, how they are printed, and tasks
-MEASURES = {"ACC": "accuracy", "AURC_x1000": "aurc", "AUROC": "auroc", "FPR_95TPR": "fpr95"}
-UNITS = {"accuracy": 100, "aurc": 1000, "auroc": 100, "fpr95": 100}  # printed per rate
-TASKS = {"classification": WRONG, "misclassification_detection": WRONG}
-TASKS |= {"near_ood_detection": "near", "far_ood_detection": "far", "unknown_detection": UNKNOWN}
 # of Vaze et al. 2022: rows that its tables call otherwise than rows.csv
 ROWS = {"baseline (mls)": "mls", "mls (ours)": "mls", "baseline (msp+)": "msp+"}
 
@@ -61,15 +57,10 @@ def _vaze(number: str, **settings: str) -> pd.DataFrame:
 
 def kim2021() -> Evidence:
     """Tables 5 and 6, means over five trainings."""
-    parts = [
-        tables.published("kim2021", f"table{n}").assign(place=place, table=f"Table {n}")
-        for n, place in ((5, "cifar"), (6, "imagenet"))
-    ]
-    rows = pd.concat(parts).replace({"metric": MEASURES, "task": TASKS})
-    rows = rows.assign(printed=rows["method"].str.lower(), source=rows["dataset"].str.lower())
-    rows["mean"] /= rows["metric"].map(UNITS)
+    rows = results().assign(table=lambda x: "Table " + x["place"].map(TABLES).astype(str))
+    rows = rows.assign(**{key: rows[key].str.lower() for key in ("printed", "source")})
     keys = ["table", "place", "printed", "task", "source"]
-    wide = rows.pivot_table(index=keys, columns="metric", values="mean")
+    wide = rows.pivot_table(index=keys, columns="metric", values="value")
     return _evidence(wide.reset_index(), keys)
 
 

@@ -5,8 +5,14 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from osnb.evidence.claims.decide import SIZES
+from osnb.base.catalogue import Catalogue
 
+SIZES = Catalogue(
+    printed="the paper's own numbers",
+    mini="images drawn by a rule, which say nothing about photographs",
+    tiny="photographs at 32 pixels, of those classes that the data set has",
+    paper="the paper's experiment, run here",
+)
 WIDTH = 100  # columns of a terminal
 ANSWERS = ["holds", "does not hold", "undecided"]
 MARK = "~"

@@ -1,0 +1,249 @@
+"""What many runs say together: means with intervals, differences, correlations, agreement."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from osnb import metrics
+from osnb.evidence.build import KEYS, Evidence
+
+FEW = 3  # two points lie on a line, and two methods have one of two orders
+RHO = ["panel", "points", "rho", "low", "high", "spearman"]
+
+
+def averaged(numbers: Evidence, *by: str) -> Evidence:
+    """One row for each value of the keys `by`, in order of appearance: the mean of its rows.
+
+    A row without a number, such as the AUROC of wrong predictions where there are none, is left
+    out of that mean; in a resample a NaN stays one. The keys are run (names, commas between), `by`
+    and rows (how many).
+    """
+    keys, values = [], {name: [] for name in numbers.values}
+    for key, rows in numbers.keys.groupby([*by], sort=False):
+        runs = {"run": ", ".join(rows["run"].unique()), "rows": len(rows)}
+        keys.append(dict(zip(by, key, strict=True)) | runs)
+        for name, column in numbers.values.items():
+            part = column[rows.index]
+            kept = part[~np.isnan(part[:, 0])]
+            values[name].append((kept if len(kept) else part).mean(axis=0))
+    stacked = {n: np.reshape(v, (len(keys), 1 + numbers.resamples)) for n, v in values.items()}
+    return Evidence(pd.DataFrame(keys, columns=[*dict.fromkeys(["run", *by, "rows"])]), stacked)
+
+
+def over_splits(numbers: Evidence, *measures: str) -> Evidence:
+    """The same rows, with <measure>_std: its standard deviation over splits.
+
+    The divisor is n - 1; the seeds of a split are averaged, and one split has NaN.
+    """
+    alike = [name for name in KEYS if name not in ("run", "split", "seed")]
+    apart, values = averaged(numbers, *alike, "split"), dict(numbers.values)
+    groups = apart.keys.groupby(alike).groups
+    spreads = pd.MultiIndex.from_frame(numbers.keys[alike])
+    for measure in measures:
+        column = apart.column(measure)
+        sd = {key: np.std(column[at], axis=0, ddof=1) for key, at in groups.items() if len(at) > 1}
+        none = np.full(column.shape[1], np.nan)
+        values[f"{measure}_std"] = np.array([sd.get(key, none) for key in spreads])
+    return Evidence(numbers.keys, values)
+
+
+def mean_over(numbers: Evidence, key: str, name: str) -> Evidence:
+    """The same rows, and the mean of those that differ in a key alone, under `name` there."""
+    alike = [column for column in KEYS if column not in ("task", key)]
+    several = numbers.keys.groupby(alike)[key].transform("nunique") > 1
+    if not several.any():
+        return numbers
+    means = averaged(numbers.only(several), *alike)
+    return numbers + Evidence(means.keys.assign(task="", **{key: name})[KEYS], means.values)
+
+
+def summary(numbers: Evidence, *by: str, over: str = "seeds") -> pd.DataFrame:
+    """Each measure of each group of rows: its mean, interval and spread, as papers' tables have.
+
+    Args:
+        numbers: of runs.
+        by: keys that the rows of a group share.
+        over: seeds, which takes each run for one, or splits, whose seeds are averaged first.
+
+    Returns:
+        One row per group and measure that it has, in order of appearance: run (names), `by`,
+        metric, value, low and high (where 95 % of the resamples of the mean lie; NaN without
+        resamples), sd_<over> (divisor n - 1; NaN for one), and seeds (how many) or splits (names).
+    """
+    apart = averaged(numbers, *by, {"seeds": "run", "splits": "split"}[over])
+    means, groups = averaged(apart, *by), [apart.keys[name] for name in by]
+    many = means.keys["rows"]
+    if over == "splits":
+        many = apart.keys.groupby(groups, sort=False)["split"].agg(", ".join).to_numpy()
+    parts = []
+    for measure in numbers.values:
+        spread = pd.Series(apart.column(measure)[:, 0]).groupby(groups, sort=False).std()
+        rows = means.table(measure).rename(columns={measure: "value"})
+        rows = rows.assign(metric=measure, **{f"sd_{over}": spread.to_numpy(), over: many})
+        parts.append(rows.dropna(subset="value"))
+    columns = ["metric", "value", "low", "high", f"sd_{over}", over]
+    return pd.concat(parts).sort_index(kind="stable")[["run", *by, *columns]].reset_index(drop=True)
+
+
+def gains(
+    numbers: Evidence, measure: str, *by: str, key: str, of: str, share: bool = False
+) -> pd.DataFrame:
+    """What one value of a key gains over another, in each group of rows; their draws are paired.
+
+    Args:
+        numbers: of runs, or of printed tables.
+        measure: several rows of one value are averaged.
+        by: keys that the rows of a group share; a group without `of` gives no row.
+        key: the key compared, such as method.
+        of: its value that all others are compared with.
+        share: of a measure that is better if it is lower, (other - one) / other in the place of
+            one - other.
+
+    Returns:
+        `by`, `key`, number, low and high (95 % of the resamples; NaN without), p (two-sided), run
+        ("these less those").
+    """
+    means, rows = averaged(numbers, *by, key), []
+    column = means.column(measure)
+    for _, part in means.keys.groupby([*by], sort=False):
+        for base in part.index[part[key] == of]:
+            for at in part.index.drop(base):
+                one, other = column[at], column[base]
+                gain = (other - one) / other if share else one - other
+                names = f"{part.loc[at, 'run']} less {part.loc[base, 'run']}"
+                row = part.loc[at, [*by, key]].to_dict() | _ends(gain)
+                rows.append(row | {"p": metrics.p_value(gain), "run": names})
+    columns = [*by, key, "number", "low", "high", "p", "run"]
+    return pd.DataFrame(rows, columns=columns).dropna(subset="number", ignore_index=True)
+
+
+def _ends(values: np.ndarray) -> dict[str, float]:
+    """A number and its interval, resamples without a number left out; NaN if there are none."""
+    kept = values[1:][~np.isnan(values[1:])]
+    ends = metrics.interval(np.r_[values[0], kept])[1:] if len(kept) else (np.nan, np.nan)
+    return dict(zip(("number", "low", "high"), (values[0], *ends), strict=True))
+
+
+def contrasts(numbers: Evidence, findings: Sequence[tuple[str, str, str, str]]) -> pd.DataFrame:
+    """Findings about two methods, decided on each data set; the two are paired.
+
+    Both are taken on the splits that they share, with the same resamples. Kind "above" has the
+    number AUROC(first) - AUROC(second), "within" the standard deviation of the first over all its
+    splits (divisor n - 1) minus the distance of the two. A finding holds if its number's 95 %
+    interval lies above 0, does not hold if below, and cannot be told else, or of a single split.
+
+    Args:
+        numbers: of runs, with AUROC.
+        findings: (finding in words, first and second printed name, kind) of each.
+
+    Returns:
+        finding, place, splits (shared ones), number, low, high (rates; NaN without a split
+        that both have) and answer (as above; there "not run").
+
+    Raises:
+        ValueError: a kind is neither word.
+    """
+    if odd := {kind for *_, kind in findings} - {"above", "within"}:
+        raise ValueError(f"a finding is of kind above or within; got {sorted(odd)}")
+    apart, rows = averaged(numbers, "place", "printed", "split"), []
+    splits, auroc = apart.keys["split"], apart.values["auroc"]
+    for finding, *pair, kind in findings:
+        for place in apart.keys["place"].unique():
+            at = (np.flatnonzero(apart.fits(place=place, printed=name)) for name in pair)
+            sides = [{splits[i]: auroc[i] for i in rows_of} for rows_of in at]
+            shared = sorted(sides[0].keys() & sides[1].keys())
+            key = {"finding": finding, "place": place, "splits": ", ".join(shared)}
+            rows.append(key | _decided(*sides, shared, kind))
+    return pd.DataFrame(rows)
+
+
+def _decided(one: dict, two: dict, shared: list[str], kind: str) -> dict:
+    if not shared or (kind == "within" and len(one) == 1):
+        answer = "cannot be told" if shared else "not run"
+        return dict.fromkeys(("number", "low", "high"), np.nan) | {"answer": answer}
+    number = np.mean([one[split] - two[split] for split in shared], axis=0)
+    if kind == "within":
+        number = np.std([*one.values()], axis=0, ddof=1) - np.abs(number)
+    ends = _ends(number)
+    answer = "holds" if ends["low"] > 0 else "does not hold" if ends["high"] < 0 else ""
+    return ends | {"answer": answer or "cannot be told"}
+
+
+def correlations(numbers: Evidence, *by: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Accuracy and AUROC of each point, and how they correlate over the points of a panel.
+
+    A point is the mean of its rows (over splits, over seeds). The interval of rho is that of the
+    resamples: other classes, the same points. How rho would change with other points (methods,
+    data sets, trainings) it does not say.
+
+    Args:
+        numbers: accuracy and AUROC; `Evidence.at` puts a row into several panels.
+        by: keys that a point is known by, panel among them.
+
+    Returns:
+        The points: `by`, rows (how many it is the mean of), and of both measures the number,
+        <measure>_low and <measure>_high (95 %). The panels: `RHO`, Pearson's rho and Spearman's;
+        NaN below three points, or if one measure does not vary, and without resamples for low
+        and high.
+
+    Raises:
+        ValueError: a key or a measure is missing.
+    """
+    missing = [n for n in by if n not in numbers.keys]
+    missing += [n for n in ("accuracy", "auroc") if n not in numbers.values]
+    if missing or "panel" not in by:
+        raise ValueError(f"need panel, accuracy and auroc, and {', '.join(by)}; missing {missing}")
+    means = averaged(numbers, *by)
+    points, panels = means.keys[[*by, "rows"]], []
+    for name in ("accuracy", "auroc"):
+        ends = means.table(name)[[name, "low", "high"]]
+        points = points.join(ends.add_prefix(f"{name}_").rename(columns={f"{name}_{name}": name}))
+    for panel, at in points.groupby("panel", sort=False).indices.items():
+        sides = [means.values[name][at] for name in ("accuracy", "auroc")]
+        rho, ranked = _ends(pearson(*sides)), spearman(*(side[:, :1] for side in sides))
+        panels.append([panel, len(at), *rho.values(), ranked[0]])
+    return points, pd.DataFrame(panels, columns=RHO)
+
+
+def pearson(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """(1 + R,) correlation over n points of (n, 1 + R) each.
+
+        rho = sum_i (a_i - a) (b_i - b) / sqrt(sum_i (a_i - a)^2 sum_i (b_i - b)^2)
+
+    NaN with fewer than three points, with a NaN among them, or where one side does not vary.
+    """
+    x, y = (side - side.mean(axis=0) for side in (one, other))
+    below = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
+    fits = (below > 0) & (len(x) >= FEW)
+    return np.divide((x * y).sum(axis=0), below, out=np.full(x.shape[1], np.nan), where=fits)
+
+
+def spearman(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """As `pearson`, of the ranks; ties share their mean rank."""
+    return pearson(_ranks(one), _ranks(other))
+
+
+def kendall_w(values: np.ndarray) -> np.ndarray:
+    """(1 + R,) concordance of m tasks about n methods: 1 if all rank alike, near 1 / m by chance.
+
+    With R_i the sum of method i's ranks and T the sum of t^3 - t over the ties of a task,
+
+        W = 12 sum_i (R_i - m (n + 1) / 2)^2 / (m^2 (n^3 - n) - m sum T)
+
+    Without ties the mean of Spearman's rho over all pairs of tasks is (m W - 1) / (m - 1).
+
+    Args:
+        values: (m, n, 1 + R) of any unit, m >= 2. A resample with a NaN gives NaN.
+    """
+    ranks = np.array([_ranks(task) for task in values])
+    m, n, _ = ranks.shape
+    spread = ((ranks.sum(axis=0) - m * (n + 1) / 2) ** 2).sum(axis=0)
+    below = m * ((ranks - (n + 1) / 2) ** 2).sum(axis=(0, 1))  # (m (n^3 - n) - sum T) m / 12
+    return np.divide(spread, below, out=np.full(len(below), np.nan), where=below > 0)
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """(n, 1 + R) ranks from 1 within each column, NaN throughout one with a NaN."""
+    ranks = pd.DataFrame(values).rank().to_numpy()
+    return np.where(np.isnan(values).any(axis=0), np.nan, ranks)
