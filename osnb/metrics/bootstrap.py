@@ -242,7 +242,8 @@ def _resampled(
         raise ValueError(f"need {len(known)} booleans; got {len(correct)}")
     scores = np.concatenate([known, unknown], dtype=np.float64)
     order = np.argsort(-scores, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
+    ranked = scores[order]  # compared, not subtracted: equal infinities are a tie
+    ends = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(order) - 1)
     is_known = order < len(known)
     is_right = np.append(correct, np.zeros(len(unknown), bool))[order]
     step = max(1, CACHED // len(order))
