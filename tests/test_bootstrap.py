@@ -100,9 +100,10 @@ def test_the_sample_itself_has_its_plain_measures_whatever_its_ties(kind):
     [([2**53, 2**53 + 2], r"integers up to 2\^53"), ([1j, 2.0], "real numbers; .* complex128")],
 )
 def test_scores_that_would_lose_digits_are_refused(known, reason):
-    known, unknown = np.array(known), np.arange(3)
+    sample = np.array(known), np.ones(2, bool), np.arange(3)
+    weights = weights_of(sample[0], sample[2])
     with pytest.raises(ValueError, match=reason):
-        metrics.bootstrap_summary(known, np.ones(2, bool), unknown, weights=weights_of(known, unknown))
+        metrics.bootstrap_summary(*sample, weights=weights)
 
 
 def test_aurc_of_each_row_is_that_of_the_repeated_samples(sample):

@@ -15,8 +15,10 @@ from osnb.metrics.counts import Counts, both, column, flags, pieces
 from osnb.metrics.coverage import harmonic, least_risk, risks
 from osnb.metrics.openset import area, false_at, precision, right_at, roc_area
 
-FPRS = 1e-3, 1e-2, 1e-1, 1.0
+FPRS = np.array([1e-3, 1e-2, 1e-1, 1.0])
 TPR = 0.95
+NAMES = ("accuracy", "oscr_area", *(f"ccr_at_fpr_{q:g}" for q in FPRS), "auroc", "fpr95")
+NAMES += ("average_precision", "aurc", "e_aurc")
 ENOUGH = 20  # resamples after which two roles are drawn alike by chance once in 10^8
 CACHED = 1 << 16  # weights in a piece: small enough for its arrays to stay in the cache
 
@@ -45,25 +47,17 @@ def summary(known: np.ndarray, correct: np.ndarray, unknown: np.ndarray) -> dict
         ValueError: an input is empty, a score is NaN, or correct is not (K,) bool.
     """
     both(known, unknown)
-    sums, ccr = np.zeros(4), {}
+    sums, ccr = np.zeros(4), np.zeros(len(FPRS))
     for piece in pieces(known, correct, unknown):
         sums += area(piece), roc_area(piece), precision(piece), risks(piece)
         # The last piece that starts below a rate holds it.
-        ccr |= {q: right_at(piece, q) for q in FPRS if piece.unknown[0] / len(unknown) <= q}
+        ccr = np.where(piece.unknown[0] / len(unknown) <= FPRS, right_at(piece, FPRS), ccr)
         if piece.known[0] / len(known) < TPR <= piece.known[-1] / len(known):
             fpr = false_at(piece, TPR)
-    samples, right = len(known) + len(unknown), piece.right[-1]
-    values = {
-        "accuracy": right / len(known),
-        "oscr_area": sums[0],
-        **{f"ccr_at_fpr_{q:g}": ccr[q] for q in FPRS},
-        "auroc": sums[1],
-        "fpr95": fpr,
-        "average_precision": sums[2],
-        "aurc": sums[3] / samples,
-        "e_aurc": sums[3] / samples - least_risk(1 - right / samples),
-    }
-    return {name: float(value) for name, value in values.items()}
+    samples, accuracy = len(known) + len(unknown), piece.right[-1] / len(known)
+    aurc, risk = sums[3] / samples, 1 - piece.right[-1] / samples
+    values = accuracy, sums[0], *ccr, sums[1], fpr, sums[2], aurc, aurc - least_risk(risk)
+    return dict(zip(NAMES, map(float, values), strict=True))
 
 
 def bootstrap_summary(
@@ -118,7 +112,7 @@ def bootstrap_oscr(
     """
     both(known, unknown)
     pieces = _resampled(known, correct, unknown, weights)
-    return np.concatenate([_right_at(piece, np.asarray(fpr)) for piece in pieces])
+    return np.concatenate([right_at(piece, fpr) for piece in pieces])
 
 
 def bootstrap_aurc(
@@ -282,32 +276,10 @@ def _joined(parts: Iterable[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 
 def _summary(piece: Counts) -> dict[str, np.ndarray]:
-    ccr = _right_at(piece, np.array(FPRS)).T
-    risk = _coverage(piece)
-    return {
-        "accuracy": piece.right[:, -1] / piece.all_known,
-        "oscr_area": area(piece),
-        **{f"ccr_at_fpr_{q:g}": right for q, right in zip(FPRS, ccr, strict=True)},
-        "auroc": roc_area(piece),
-        "fpr95": _false_at(piece, TPR),
-        "average_precision": precision(piece),
-        "aurc": risk["aurc"],
-        "e_aurc": risk["e_aurc"],
-    }
-
-
-def _right_at(piece: Counts, fpr: np.ndarray) -> np.ndarray:
-    """(rows, F) share of right ones at the largest rate not above each of F."""
-    rates = piece.unknown / piece.all_unknown[:, None]
-    last = [np.searchsorted(row, fpr, side="right") - 1 for row in rates]
-    return np.take_along_axis(piece.right, np.array(last), axis=1) / piece.all_known[:, None]
-
-
-def _false_at(piece: Counts, tpr: float) -> np.ndarray:
-    """(rows,) share of unknowns accepted where the share of knowns first reaches tpr."""
-    rates = piece.known / piece.all_known[:, None]
-    first = [[np.searchsorted(row, tpr)] for row in rates]
-    return np.take_along_axis(piece.unknown, np.array(first), axis=1)[:, 0] / piece.all_unknown
+    ccr, accuracy = right_at(piece, FPRS).T, piece.right[:, -1] / piece.all_known
+    values = accuracy, area(piece), *ccr, roc_area(piece), false_at(piece, TPR), precision(piece)
+    _, aurc, e_aurc = _coverage(piece).values()
+    return dict(zip(NAMES, (*values, aurc, e_aurc), strict=True))
 
 
 def _coverage(piece: Counts) -> dict[str, np.ndarray]:

@@ -3,8 +3,6 @@
 `auroc`, `average_precision` and `fpr_at_tpr` ask the first alone; the others ask both at once.
 """
 
-from bisect import bisect_left, bisect_right
-
 import numpy as np
 
 from osnb.metrics.counts import Counts, both, chosen, column, flags, pieces, whole
@@ -114,7 +112,7 @@ def ccr_at_fpr(
         raise ValueError(f"fpr needs a rate in (0, 1]; got {fpr}")
     both(known, unknown)
     if convention == "exact":
-        return right_at(whole(known, correct, unknown), fpr)
+        return float(right_at(whole(known, correct, unknown), fpr)[0])
     rates, ccr = oscr(known, correct, unknown, convention=convention)
     if convention == "palechor":
         return _nearest(rates, ccr, fpr)
@@ -182,10 +180,11 @@ def area(piece: Counts) -> np.ndarray:
     return twice / (2 * piece.all_unknown * piece.all_known)
 
 
-def right_at(piece: Counts, fpr: float) -> float:
-    """Exact `ccr_at_fpr`, from the last piece that starts at or below that rate."""
-    at = bisect_right(piece.unknown, fpr, key=lambda count: count / piece.all_unknown) - 1
-    return float(piece.right[at] / piece.all_known)
+def right_at(piece: Counts, fpr: np.ndarray) -> np.ndarray:
+    """Exact `ccr_at_fpr` at each of F rates, (..., F), from the last piece that starts below."""
+    known, unknown = (np.expand_dims(n, -1) for n in (piece.all_known, piece.all_unknown))
+    last = _places(piece.unknown / unknown, fpr, "right") - 1
+    return np.take_along_axis(piece.right, last, axis=-1) / known
 
 
 def _points(accepted: Counts, convention: str) -> tuple[np.ndarray, np.ndarray]:
@@ -305,7 +304,8 @@ def fpr_at_tpr(
     accepted = whole(known, np.zeros(len(known), bool), unknown)
     if convention == "kim":
         return _false_nearest(accepted, tpr)
-    return false_at(accepted, tpr) if convention == "exact" else _false_refused(accepted, tpr)
+    exact = convention == "exact"
+    return float(false_at(accepted, tpr)) if exact else _false_refused(accepted, tpr)
 
 
 def roc_area(piece: Counts, convention: str = "exact") -> np.ndarray:
@@ -320,10 +320,16 @@ def precision(piece: Counts) -> np.ndarray:
     return np.vecdot(np.diff(piece.unknown), _precisions(piece)) / piece.all_unknown
 
 
-def false_at(piece: Counts, tpr: float) -> float:
-    """Exact `fpr_at_tpr`, from the piece that reaches it."""
-    at = bisect_left(piece.known, tpr, key=lambda count: count / piece.all_known)
-    return float(piece.unknown[at] / piece.all_unknown)
+def false_at(piece: Counts, tpr: float) -> np.ndarray:
+    """Exact `fpr_at_tpr`, (...), from the piece that reaches it."""
+    first = _places(piece.known / np.expand_dims(piece.all_known, -1), tpr, "left")
+    return np.take_along_axis(piece.unknown, first, axis=-1)[..., 0] / piece.all_unknown
+
+
+def _places(rates: np.ndarray, wanted: np.ndarray, side: str) -> np.ndarray:
+    """(..., F) where each of F rates belongs in every row of rising ones."""
+    places = [np.searchsorted(row, wanted, side) for row in np.atleast_2d(rates)]
+    return np.reshape(places, (*rates.shape[:-1], -1))
 
 
 def _precisions(piece: Counts) -> np.ndarray:
