@@ -82,7 +82,7 @@ def fit(
         own = {"optimizer": optimizer(settings["optimizer"], member), "directory": folder}
         own |= {"validate": watched.validate(settings["watch"]["name"], parts, folder)}
         own["seed"] = experiment.seed + i * step
-        history = methods.METHODS[name](member, criterion, batches, **own, **how)
+        history = train.fit(member, criterion, batches, kind=methods.METHODS[name], **own, **how)
     return history
 
 

@@ -1,7 +1,7 @@
 """The training loop: plain steps along a schedule, a checkpoint per epoch and every few minutes.
 
-`fit` is all that most trainings need. A method whose training is more than a loss is a `Run` whose
-`values` says what its step minimises, behind a function under the decorator `method`.
+`fit` is all that most trainings need. A method whose training is more than a loss is a kind of
+`Run`, whose `values` says what its step minimises.
 """
 
 import errno
@@ -9,8 +9,6 @@ import math
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import wraps
-from inspect import Signature, signature
 from pathlib import Path
 
 import torch
@@ -32,16 +30,9 @@ def fit(
     loss: Callable[[Outputs, torch.Tensor], torch.Tensor],
     batches: Callable,
     *,
-    epochs: int,
-    optimizer: Optimizer,
-    schedule: Callable[[float], float],
-    validate: Callable[[nn.Module], dict[str, float]],
-    directory: Path,
-    seed: int,
-    precision: str = "float32",
-    patience: float = math.inf,
-    every: float = 300.0,
+    kind: Callable[..., "Run"] | None = None,
     devices: int = 1,
+    **settings,
 ):
     """Train `model` where its parameters are and keep its last and its best epoch.
 
@@ -55,6 +46,39 @@ def fit(
         loss: gives (N,) for outputs and labels; its mean is what a step minimises.
         batches: `batches(epoch, start)` gives pairs of images (N, ...) and labels (N,), from
             the batch with number `start` on; an epoch has `len(batches)` of them.
+        kind: of run, from `osnb.train.methods`, for a method that is more than a loss.
+        devices: processes that share every batch, one per GPU, or on the CPU (see `ranks`).
+        settings: those of `Run`, and of its kind.
+
+    Returns:
+        History, one row per epoch: epoch, learning_rate (of its last step), loss (mean over
+        its samples), then what `validate` gave. The model holds the last epoch's weights.
+
+    Raises:
+        FloatingPointError: the loss is no longer finite; the last checkpoint is whole.
+        MemoryError: a step needs more memory than there is.
+        KeyboardInterrupt: after an interrupt, once the step is done and kept.
+        ValueError: no checkpoint in `directory` is whole, or a method is asked for more than one
+            device: gradients of networks beside the model are not averaged over processes.
+    """
+    if devices != 1 and kind not in (None, Run):
+        raise ValueError(f"a method with companions trains on 1 device; got devices={devices}")
+    run = (kind or Run)(model=model, loss=loss, batches=batches, **settings)
+    if devices == 1 or ranks.count() > 1:
+        return run.train()
+    run.resume()
+    with Line(run.epochs, len(run.history), len(batches)) as line:
+        ranks.launch(run.train, devices, run.directory, heard=lambda told: line.epoch(**told))
+    run.resume()
+    return run.frame()
+
+
+@dataclass(kw_only=True)
+class Run:
+    """A training run and where it is, which is what a checkpoint holds.
+
+    Attributes:
+        model, loss, batches: as in `fit`.
         epochs: to train for, counted from 1.
         optimizer: of the model's parameters; its learning rate is the schedule's factor 1.
         schedule: factor on the learning rate for the share of steps done, in [0, 1).
@@ -66,55 +90,6 @@ def fit(
             which needs no loss scaling.
         patience: stop after so many epochs without a better `best`.
         every: seconds between checkpoints within an epoch; when they fall changes no number.
-        devices: processes that share every batch, one per GPU, or on the CPU (see `ranks`).
-
-    Returns:
-        History, one row per epoch: epoch, learning_rate (of its last step), loss (mean over
-        its samples), then what `validate` gave. The model holds the last epoch's weights.
-
-    Raises:
-        FloatingPointError: the loss is no longer finite; the last checkpoint is whole.
-        MemoryError: a step needs more memory than there is.
-        KeyboardInterrupt: after an interrupt, once the step is done and kept.
-        ValueError: no checkpoint in `directory` is whole.
-    """
-    how = {"epochs": epochs, "optimizer": optimizer, "schedule": schedule, "validate": validate}
-    how |= {"directory": directory, "seed": seed, "precision": precision}
-    run = Run(model=model, loss=loss, batches=batches, patience=patience, every=every, **how)
-    if devices == 1 or ranks.count() > 1:
-        return run.train()
-    run.resume()
-    with Line(epochs, len(run.history), len(batches)) as line:
-        ranks.launch(run.train, devices, run.directory, heard=lambda told: line.epoch(**told))
-    run.resume()
-    return run.frame()
-
-
-def method(fit_by_method: Callable) -> Callable:
-    """A `fit` with the method's own settings behind those of `fit`, which it takes as **plain.
-
-    Raises:
-        ValueError: more devices than one, when it is called: the gradients of networks that train
-            beside the model are not averaged over processes.
-    """
-
-    @wraps(fit_by_method)
-    def on_one_device(*args, devices: int = 1, **settings):
-        if devices != 1:
-            raise ValueError(f"a method with companions trains on 1 device; got devices={devices}")
-        return fit_by_method(*args, **settings)
-
-    plain, whole = signature(fit).parameters, signature(fit_by_method).parameters
-    own = [p for name, p in whole.items() if name not in plain and p.kind is p.KEYWORD_ONLY]
-    on_one_device.__signature__ = Signature([*plain.values(), *own])
-    return on_one_device
-
-
-@dataclass(kw_only=True)
-class Run:
-    """A training run and where it is, which is what a checkpoint holds; settings as in `fit`.
-
-    Attributes:
         companions: networks and optimizers that train beside the model, by name, where the model
             is. A step of one is made inside `values`, before the model's gradients are zeroed.
     """

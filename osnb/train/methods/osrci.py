@@ -20,18 +20,14 @@ from osnb.base import workbook
 from osnb.base.labels import NEGATIVE
 from osnb.train import checkpoint
 from osnb.train.forward import first_look, forward, image_shape, normalised
-from osnb.train.loop import Run, constant, method
+from osnb.train.loop import Run, constant
 
 GAN, COUNTERFACTUALS = "gan", "counterfactuals"  # folders of the first two stages
 GAN_STAGE = {"schedule": constant, "patience": math.inf}  # what stage one has for its own
 BETAS = (0.5, 0.999)  # of every Adam beside a discriminator
 
 
-@method
-def fit(
-    model: nn.Module,
-    loss: Callable,
-    batches: Callable,
+def run(
     *,
     gan_epochs: int,
     generated: int,
@@ -44,8 +40,8 @@ def fit(
     mean: Sequence[float] = (0.0,),
     std: Sequence[float] = (1.0,),
     **plain,
-):
-    """Train in three stages; `epochs`, `optimizer`, `schedule` and `patience` are the third's.
+) -> "Tuned":
+    """Stage three, after the first two; `epochs`, `optimizer`, `schedule`, `patience` are its own.
 
     The model has K + 1 outputs. Softmax over them is softmax over the K numbers z_c - z_K and a
     zero, which is the implicit zero logit of the paper: stage one prices z_c - z_K by
@@ -66,32 +62,34 @@ def fit(
         cf_steps: of the search for a counterfactual.
         cf_speed: length of a step, in gradients.
         cf_distance: price of the squared distance to where the search began.
-        mean: as in `arpl_cs.fit`.
-        std: as in `arpl_cs.fit`.
-
-    All else is as in `train.fit`.
+        mean: as in `arpl_cs.Confusing`.
+        std: as in `arpl_cs.Confusing`.
+        plain: what any `Run` is made with.
 
     Returns:
-        History of stages one and three, a row per epoch, numbered on from stage to stage, and the
-        column `stage`, 1 or 3. `best` is stage three's alone.
+        A run whose history is that of stages one and three, a row per epoch, numbered on from
+        stage to stage, and the column `stage`, 1 or 3. `best` is stage three's alone.
 
     Raises:
-        ValueError: more devices than one, images of another shape, or a label that is not below
+        ValueError: images of another shape, or a label that is not below
             K in the first batch.
     """
-    directory, shape = Path(plain["directory"]), image_shape(batches)
-    _room_for_one_more(model, batches)
+    model, directory, shape = (
+        plain["model"],
+        Path(plain["directory"]),
+        image_shape(plain["batches"]),
+    )
+    _room_for_one_more(model, plain["batches"])
     sizes = {"width": gan_width, "latent": latent, "rate": gan_rate}
     made = companions(model, *shape, seed=plain["seed"], **sizes)
-    shared = {"model": model, "loss": loss, "batches": batches}
     own = {"latent": latent, "mean": mean, "std": std, "companions": made, "stage": 1}
     own |= {"optimizer": adam(model, rate=gan_rate), "epochs": gan_epochs}
-    first = Gan(**shared | plain | GAN_STAGE | own | {"directory": directory / GAN})
+    first = Gan(**plain | GAN_STAGE | own | {"directory": directory / GAN})
     first.train()
     search = partial(counterfactuals, steps=cf_steps, speed=cf_speed, distance=cf_distance)
     with checkpoint.seeded(plain["seed"], COUNTERFACTUALS):
         images = first.searched(search, generated)
-    return Tuned(**shared, **plain, stage=3, before=first.history, generated=images).train()
+    return Tuned(**plain, stage=3, before=first.history, generated=images)
 
 
 @dataclass(kw_only=True)
