@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from osnb.base import workbook
-from osnb.base.files import digest
+from osnb.base.workbook import digest
 
 CELLS = "cells"  # a notebook's own code
 UNREHEARSED = "unrehearsed "  # before the digest of all numerical code, for what has no golden
