@@ -4,8 +4,7 @@
   reads is refused at once.
 - `layers`: how params/benchmarks.yaml, params/recipes.yaml and overrides are laid over each other.
 - `parts`: rows and batches of an experiment.
-- `trained`: its network, its loss, and the training.
-- `watched`: what is measured after every epoch.
+- `trained`: its network, its loss, the training, and what is measured after every epoch.
 - `scored`: the scores table: rules, fitted and chosen ones, what a method itself has to say.
 """
 
@@ -21,16 +20,3 @@ from osnb.experiment.named import (
     run_name,
     variant,
 )
-
-__all__ = [
-    "Benchmark",
-    "Experiment",
-    "Machine",
-    "Recipe",
-    "described",
-    "folded",
-    "is_training",
-    "of",
-    "run_name",
-    "variant",
-]

@@ -129,11 +129,7 @@ class Experiment:
         base = {k: v for k, v in base.items() if k not in (*facts, "regimes", "methods")}
         below = [benchmarks["base"] | recipes["base"], base, of_method, of_regime]
         where = f"{benchmark} in size {size}, method {method}, regime {regime}"
-        layers.all_read(of_method, layers.laid(below), where)
-        changed = layers.words(overrides)
-        settings = layers.laid([*below, changed])
-        layers.all_read(changed, settings, where)
-        layers.feasible(settings, changed, facts, where)
+        settings = layers.resolved(below, overrides, facts, where)
         if not 0 <= split < (splits := facts.get("splits", 1)):
             there = f"are splits 0 to {splits - 1}" if splits > 1 else "is one split, 0"
             raise ValueError(f"there {there}; got split={split}: {where}")

@@ -9,10 +9,9 @@ import io
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from inspect import signature
+from inspect import getmembers, isfunction, signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -235,73 +234,61 @@ def _photographs() -> pd.DataFrame:
 
 def measure(name: str) -> Numbers:
     """A measure on scores with and without ties, in each of its conventions."""
-    found = {}
+    of, found = getattr(metrics, name), {}
     for digits in (9, 0):
-        value = MEASURES[name](getattr(metrics, name), drawn(digits))
-        if isinstance(value, Mapping):
-            parts = value
-        else:
-            parts = dict(enumerate(value)) if isinstance(value, tuple | list) else {"": value}
-        found |= {f"{digits} {key}": part for key, part in parts.items()}
+        columns = drawn(digits, name)
+        given = {k: v for k, v in columns.items() if k in signature(of).parameters}
+        values = [of(**given | how) for how in SETTINGS.get(name, [{}])]
+        if len(values) == 1:
+            (values,) = values
+        elif isinstance(values[0], tuple):
+            values = [part for value in values for part in value]
+        if not isinstance(values, Mapping):
+            values = dict(enumerate(values)) if isinstance(values, tuple | list) else {"": values}
+        found |= {f"{digits} {key}": part for key, part in values.items()}
     return found
 
 
-def drawn(digits: int) -> SimpleNamespace:
-    """Scores of known and unknown samples, rounded, and what measures take besides."""
+def drawn(digits: int, name: str) -> dict[str, Any]:
+    """Scores of known and unknown samples, rounded, and what a measure takes besides, by name."""
     rng = np.random.default_rng(0)
     known, unknown = rng.normal(1, 1, 60).round(digits), rng.normal(0, 1, 40).round(digits)
-    correct, unit = rng.random(60) < 0.8, rng.integers(0, 6, 60)
+    correct, units = rng.random(60) < 0.8, rng.integers(0, 6, 60)
     right = np.r_[correct, unknown > 1.5]
-    return SimpleNamespace(
-        known=known,
-        unit=unit,
-        correct=correct,
-        both=(known, unknown),
-        shares=[1 / (1 + np.exp(-part)) for part in (known, unknown)],
-        all=(known, correct, unknown),
-        whole=(np.r_[known, unknown], right),
-        kind=np.where(right, "", rng.choice(["near", "wrong"], 100)),
-        pair=metrics.role_weights(unit, unit[:40], seed=1, resamples=20),
-    )
+    kind = np.where(right, "", rng.choice(["near", "wrong"], 100))
+    shares = [1 / (1 + np.exp(-part)) for part in (known, unknown)]
+    given = {"known": known, "correct": correct, "unknown": unknown, "values": known}
+    given |= {"units": units, "seed": 1, "resamples": 20, "offset": 0.2}
+    given |= dict(zip(("known_target", "other_max"), shares, strict=True))
+    given["weights"] = metrics.role_weights(units, units[:40], seed=1, resamples=20)
+    if name in POOLED:
+        given |= {"score": np.r_[known, unknown], "correct": right, "kind": kind}
+        given["weights"] = metrics.bootstrap_weights(kind, seed=1, resamples=20)
+    if name == "role_weights":
+        given |= {"known": units, "unknown": units[:40]}
+    return given
 
 
-MEASURES: dict[str, Callable] = {
-    "accuracy": lambda f, x: f(x.correct),
-    "auroc": lambda f, x: [f(*x.both, convention=rule) for rule in ("exact", "kim")],
-    "average_precision": lambda f, x: [f(*x.both, convention=c) for c in ("exact", "openood")],
-    "fpr_at_tpr": lambda f, x: [
-        f(*x.both, tpr=0.95, convention=rule) for rule in ("exact", "kim", "openood")
-    ],
-    "oscr": lambda f, x: [
-        part for rule in ("exact", "palechor", "bisgin") for part in f(*x.all, convention=rule)
-    ],
-    "oscr_area": lambda f, x: f(*x.all),
-    "ccr_at_fpr": lambda f, x: [
-        f(*x.all, fpr=fpr, convention=rule)
-        for fpr in (0.01, 0.1, 0.5)
-        for rule in ("exact", "palechor", "bisgin")
-    ],
-    "confidence": lambda f, x: f(*x.shares, offset=0.2),
-    "openness": lambda f, _: f(training=20, target=20, testing=200),
-    "summary": lambda f, x: f(*x.all),
-    "aurc_parts": lambda f, x: f(x.whole[0], x.kind),
-    "coverage_at_risk": lambda f, x: f(*x.whole, risk=0.2),
-    "risk_coverage": lambda f, x: f(*x.whole),
-    "aurc": lambda f, x: [f(*x.whole, convention=rule) for rule in ("exact", "kim")],
-    "e_aurc": lambda f, x: [f(*x.whole, convention=rule) for rule in ("exact", "kim")],
-    "augrc": lambda f, x: f(*x.whole),
-    "interval": lambda f, x: f(x.known),
-    "p_value": lambda f, x: f(x.known),
-    "bootstrap_weights": lambda f, x: f(x.unit, seed=1, resamples=20),
-    "role_weights": lambda f, x: f(x.unit, x.unit[:40], seed=1, resamples=20),
-    "balanced_weights": lambda f, _: f(60, 40, seed=3),
-    "bootstrap_summary": lambda f, x: f(*x.all, weights=x.pair),
-    "bootstrap_oscr": lambda f, x: f(*x.all, weights=x.pair, fpr=np.array([0.1, 0.5])),
-    "bootstrap_augrc": lambda f, x: f(*x.all, weights=x.pair),
-    "bootstrap_confidence": lambda f, x: f(*x.shares, offset=0.2, weights=x.pair),
-    "bootstrap_aurc": lambda f, x: f(
-        *x.whole, weights=metrics.bootstrap_weights(x.kind, seed=1, resamples=20)
-    ),
+def conventions(*names: str, **settings: Any) -> list[dict[str, Any]]:
+    """The settings with each convention."""
+    return [settings | {"convention": name} for name in names]
+
+
+POOLED = ("risk_coverage", "aurc", "e_aurc", "augrc", "aurc_parts", "coverage_at_risk")
+POOLED += ("bootstrap_aurc",)  # measures of scores that are right or wrong, known or not
+OURS = ("exact", "palechor", "bisgin")
+SETTINGS = {  # of measures, where they have some of their own
+    "auroc": conventions("exact", "kim"),
+    "average_precision": conventions("exact", "openood"),
+    "fpr_at_tpr": conventions("exact", "kim", "openood", tpr=0.95),
+    "oscr": conventions(*OURS),
+    "ccr_at_fpr": [x for fpr in (0.01, 0.1, 0.5) for x in conventions(*OURS, fpr=fpr)],
+    "openness": [{"training": 20, "target": 20, "testing": 200}],
+    "coverage_at_risk": [{"risk": 0.2}],
+    "aurc": conventions("exact", "kim"),
+    "e_aurc": conventions("exact", "kim"),
+    "balanced_weights": [{"known": 60, "unknown": 40, "seed": 3}],
+    "bootstrap_oscr": [{"fpr": np.array([0.1, 0.5])}],
 }
 
 
@@ -388,7 +375,7 @@ REHEARSALS: dict[str, dict[str, Callable[[], Numbers]]] = {
     "rule": _each(rule, RULES) | _each(fitted, FITTED) | _each(looks, LOOKS),
     "protocol": _each(protocol, protocols.PROTOCOLS),
     "reader": _each(reader, (*FREE, *FILES)),
-    "measure": _each(measure, MEASURES),
+    "measure": _each(measure, (name for name, _ in getmembers(metrics, isfunction))),
     "method": _each(method, catalogue("recipes")["methods"]),
     "regime": _each(regime, catalogue("recipes")["regimes"].keys() - {"baseline"}),
     "rules": _each(rules, ("fitted", "chosen")),
