@@ -6,7 +6,6 @@ three batches, the last one short. All draws are seeded.
 """
 
 import io
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import getmembers, isfunction, signature
@@ -26,10 +25,11 @@ from osnb.datasets.augment import AUGMENT, OPS
 from osnb.experiment import Experiment, Machine
 from osnb.experiment.layers import catalogue
 from osnb.protocols import hierarchy
-from osnb.train import methods
+from osnb.train.methods import arpl_cs, osrci, terms
 
 Numbers = Mapping[str, Any]  # arrays by name
 KNOWN, ROWS = 5, 12
+RIGHT = (torch.arange(ROWS) * 5 % 7).float()  # how often each was, of 7 times
 OUTPUTS = {"small": 1.0, "saturated": 60.0, "tied": 0.0}  # factor on normal logits
 OF_LOSSES = {
     "softmax": {},
@@ -45,21 +45,30 @@ OF_TRANSFORMS = {
     "randaugment_crop_flip": {"n": 2, "m": 9.0, "ops": OPS["all"]},
     "crop_flip_augmix": {"severity": 3.0},
 }
-OF_NETWORKS = {"timm": {"backbone": "resnet18"}, "mlp": {"channels": 3, "size": 32}}
-WIDTHS = {"resnet18_cifar": 512, "resnet50": 30, "timm": 512}
+OF_NETWORKS = {
+    "mlp": {"size": 32},
+    "conv_dropout": {"dropout": 0.1},
+    "resnet18_cifar": {"features": 512},
+    "resnet50": {"features": 30},
+    "timm": {"backbone": "resnet18", "features": 512},
+}
 FEW = "epochs=2 batch_size=48"  # with the drawn images below, three steps an epoch, the last short
 MINI = f"{FEW} train_per_class=8 test_per_class=2 features=16 width=4"
-MADE = {  # what a method of its own kind is trained on, and with
-    "arpl_cs": {"more": "gan_width=4"},
-    "osrci": {"more": "gan_width=4 gan_epochs=1 generated=32"},
-    "proser": {"more": "plain_epochs=1"},
-    "c2ae": {"more": "gan_width=4 gan_epochs=1"},
-    "oe": {"benchmark": "imagenet200"},
-    "mcdropout": {"more": "samples=2"},
-    "ensemble": {"more": "members=2"},
+SHORT = {  # how a method with stages, companions or several looks is made small
+    "arpl_cs": "gan_width=4",
+    "osrci": "gan_width=4 gan_epochs=1 generated=32",
+    "proser": "plain_epochs=1",
+    "c2ae": "gan_width=4 gan_epochs=1",
+    "mcdropout": "samples=2",
+    "ensemble": "members=2",
 }
-TERMS = {"crl": "ranking", "outlier": "unevenness", "augmix": "divergence"}  # of methods' losses
-TERMS |= {"arpl_cs": "confusion", "osrci": "one_against_all"}
+TERMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {  # of methods' losses, of logits
+    "arpl_cs": lambda z: arpl_cs.confusion(z),
+    "augmix": lambda z: terms.divergence(z.view(3, ROWS // 3, KNOWN)),
+    "crl": lambda z: terms.ranking(z.softmax(dim=1).amax(dim=1), RIGHT, epochs=7),
+    "oe": lambda z: terms.unevenness(z),
+    "osrci": lambda z: osrci.one_against_all(z, torch.arange(ROWS) % KNOWN),
+}
 RULES = ("target", "max_softmax", "max_logit", *scores.POST_HOC)
 FITTED, LOOKS = ("openmax", "mahalanobis"), ("odin", "mcdropout", "ensemble")
 FILES = {"cifar10_parquet": "cifar10_jpeg.parquet"}  # that readers of small photographs read
@@ -122,14 +131,8 @@ def network(name: str) -> Numbers:
     found = {}
     for head in heads:
         torch.manual_seed(5)
-        how = {
-            "classes": KNOWN,
-            "channels": 3,
-            "head": head,
-            "features": WIDTHS.get(name, 16),
-        } | OF_NETWORKS.get(name, {})
-        how |= {"dropout": 0.1} if name.endswith("dropout") else {}
-        model = models.MODELS.bind(name, **how)()
+        how = {"classes": KNOWN, "channels": 3, "head": head, "features": 16}
+        model = models.MODELS.bind(name, **how | OF_NETWORKS.get(name, {}))()
         images = torch.rand(8, 3, 32, 32, generator=torch.Generator().manual_seed(6))
         out = model.train()(images)
         (out.logits.square().sum() + sum(x.sum() for x in out[2:] if len(x))).backward()
@@ -296,27 +299,17 @@ def method(name: str) -> Numbers:
     """A method, all its stages, on its own: neither schedule nor augmentation has a part in it."""
     parts, needs = (catalogue("recipes")[x] for x in ("methods", "needs"))
     needing = {parts[name].get("loss"), parts[name].get("training")} & {*needs["negatives"]}
-    benchmark = "p2" if needing else "tinyimagenet"
-    how = {"benchmark": benchmark, "more": ""} | MADE.get(name, {})
-    more = f"schedule=constant augmentation=none rules=plain watch=held_out {how['more']}"
-    return recipe(how["benchmark"], more=more, method=name) | term(name.replace("oe", "outlier"))
+    benchmark = "imagenet200" if name == "oe" else "p2" if needing else "tinyimagenet"
+    more = f"schedule=constant augmentation=none rules=plain watch=held_out {SHORT.get(name, '')}"
+    return recipe(benchmark, more=more, method=name) | term(name)
 
 
 def term(name: str) -> Numbers:
     """Value and gradient of what a method adds to its loss."""
-    if name not in TERMS:
-        return {}
-    of = getattr(sys.modules[methods.METHODS[name].__module__], TERMS[name])
     found = {}
-    for kind, factor in OUTPUTS.items():
+    for kind, factor in OUTPUTS.items() if name in TERMS else ():
         given = outputs(factor).logits.requires_grad_()
-        if name == "crl":
-            right = (torch.arange(ROWS) * 5 % 7).float()
-            value = of(given.softmax(dim=1).amax(dim=1), right, epochs=7)
-        elif name == "osrci":
-            value = of(given, torch.arange(ROWS) % KNOWN)
-        else:
-            value = of(given.view(3, ROWS // 3, KNOWN) if name == "augmix" else given)
+        value = TERMS[name](given)
         (gradient,) = torch.autograd.grad(value.sum(), given)
         found |= {f"{kind} term": value.detach().numpy(), f"{kind} slope": gradient.numpy()}
     return found
