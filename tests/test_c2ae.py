@@ -36,7 +36,7 @@ def trained(directory, **changes):
 
 def own(model, directory):
     out, settings = train.predict(model, rows), {"model": model, "batches": rows, "known": 5}
-    return out, OWN.bind("c2ae", directory=directory, **settings)(out)["own"]
+    return out, OWN.bind("c2ae", directory=directory, **settings)(out)
 
 
 def auroc(score):

@@ -87,8 +87,9 @@ class Scores:
             if self.alone or name != "feature_norm":
                 columns[name] = rule(out, known=known)
         columns |= {name: rule(batches, out) for name, rule in self.rules.items()}
-        own = {"model": self.network, "batches": batches, "directory": self.directory}
-        columns |= methods.OWN.bind(self.settings["training"]["name"], known=known, **own)(out)
+        if (method := self.settings["training"]["name"]) in methods.OWN:
+            own = {"model": self.network, "batches": batches, "directory": self.directory}
+            columns["own"] = methods.OWN.bind(method, known=known, **own)(out)
         if group is None:
             group = self._groups(rows)
         table = rows.rename(columns={"wnid": "class"}).assign(source=source, group=group, **columns)

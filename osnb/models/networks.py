@@ -1,6 +1,7 @@
 """A trunk and a head make a network: those for small images, timm's backbones, released weights."""
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -106,6 +107,7 @@ def conv(
     features: int = 128,
     width: int = 32,
     channels: int = 3,
+    dropout: float = 0.0,
     head: str = "linear",
 ) -> Network:
     """Four convolutions and a mean over places, for small images on a CPU.
@@ -118,6 +120,8 @@ def conv(
         features: D, channels of the last layer.
         width: channels of the first layer.
         channels: of an image.
+        dropout: share of the numbers set to 0 in training after each ReLU but the last. If above
+            0, `BEFORE_HEAD` of the features are too: the miniature of `resnet20` with dropout.
         head: a name in `HEADS`; "linear" has a bias.
     """
     wide = [channels, width, 2 * width, 4 * width, features]
@@ -125,9 +129,13 @@ def conv(
         _convolution(*ends, stride=stride)
         for ends, stride in zip(pairwise(wide), (2, 2, 2, 1), strict=True)
     ]
-    trunk = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    chosen = HEADS.bind(head, features=features, classes=classes, bias=True)()
-    return Network(trunk, chosen)
+    for layer in layers[:3] if dropout else ():
+        layer.append(nn.Dropout(dropout))
+    dropped = BEFORE_HEAD if dropout else None
+    return Network(_pooled(layers), _head(head, features, classes, dropped=dropped))
+
+
+conv_dropout = partial(conv, dropout=0.1)
 
 
 def resnet9(
@@ -160,8 +168,7 @@ def resnet9(
         nn.AdaptiveMaxPool2d(1),
         nn.Flatten(),
     )
-    chosen = HEADS.bind(head, features=features, classes=classes, bias=True)()
-    return Network(trunk, nn.Sequential(nn.Dropout(dropout), chosen))
+    return Network(trunk, _head(head, features, classes, dropped=dropout))
 
 
 def vgg32(*, classes: int, features: int = 128, channels: int = 3, head: str = "linear") -> Network:
@@ -182,9 +189,20 @@ def vgg32(*, classes: int, features: int = 128, channels: int = 3, head: str = "
     for i, ends in enumerate(pairwise(wide)):
         dropped = [nn.Dropout2d(0.2)] if i % 3 == 0 else []
         layers += [*dropped, _leaky(*ends, stride=2 if i % 3 == 2 else 1)]
-    trunk = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    chosen = HEADS.bind(head, features=features, classes=classes, bias=False)()
-    return Network(trunk, chosen)
+    return Network(_pooled(layers), _head(head, features, classes, bias=False))
+
+
+def _pooled(layers: list[nn.Module]) -> nn.Sequential:
+    """Layers, and a mean over places."""
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
+def _head(
+    name: str, features: int, classes: int, *, bias: bool = True, dropped: float | None = None
+) -> nn.Module:
+    """A head of `HEADS`, behind dropout where a share of the features to drop is given."""
+    head = HEADS.bind(name, features=features, classes=classes, bias=bias)()
+    return head if dropped is None else nn.Sequential(nn.Dropout(dropped), head)
 
 
 def _convolution(inputs: int, outputs: int, *, stride: int = 1) -> nn.Sequential:
@@ -243,7 +261,8 @@ def resnet20(
         head: a name in `HEADS`; "linear" has a bias.
     """
     layers = _stages((16, 32, features), blocks=3, channels=channels, dropout=dropout)
-    return _network(layers, features=features, classes=classes, dropout=dropout, head=head)
+    dropped = BEFORE_HEAD if dropout else 0.0
+    return Network(_pooled(layers), _head(head, features, classes, dropped=dropped))
 
 
 def resnet18_cifar(
@@ -267,33 +286,8 @@ def resnet18_cifar(
         head: a name in `HEADS`; "linear" has a bias.
     """
     layers = _stages((64, 128, 256, features), blocks=2, channels=channels, dropout=dropout)
-    return _network(layers, features=features, classes=classes, dropout=dropout, head=head)
-
-
-def conv_dropout(
-    *,
-    classes: int,
-    features: int = 128,
-    width: int = 32,
-    channels: int = 3,
-    dropout: float = 0.1,
-    head: str = "linear",
-) -> Network:
-    """`conv` with dropout, the miniature of `resnet20` with it.
-
-    Args:
-        classes: C, columns of the logits.
-        features: D, channels of the last layer.
-        width: channels of the first layer.
-        channels: of an image.
-        dropout: share of the numbers set to 0 in training after each ReLU but the last. If above
-            0, `BEFORE_HEAD` of the features are too.
-        head: a name in `HEADS`; "linear" has a bias.
-    """
-    plain = conv(classes=classes, features=features, width=width, channels=channels, head=head)
-    for layer in plain.trunk[:3]:
-        layer.append(nn.Dropout(dropout))
-    return Network(plain.trunk, _dropping(plain.head, dropout))
+    dropped = BEFORE_HEAD if dropout else 0.0
+    return Network(_pooled(layers), _head(head, features, classes, dropped=dropped))
 
 
 class _Block(nn.Module):
@@ -330,18 +324,6 @@ def _stages(
     return layers
 
 
-def _network(
-    layers: list[nn.Module], *, features: int, classes: int, dropout: float, head: str
-) -> Network:
-    trunk = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    chosen = HEADS.bind(head, features=features, classes=classes, bias=True)()
-    return Network(trunk, _dropping(chosen, dropout))
-
-
-def _dropping(head: nn.Module, dropout: float) -> nn.Sequential:
-    return nn.Sequential(nn.Dropout(BEFORE_HEAD if dropout > 0 else 0.0), head)
-
-
 # For photographs of 224 px and more.
 
 
@@ -360,8 +342,7 @@ def resnet50(*, classes: int, features: int, head: str = "linear") -> Network:
 
     backbone = timm.create_model("resnet50", num_classes=0, zero_init_last=False)
     trunk = nn.Sequential(backbone, nn.Linear(2048, features))
-    chosen = HEADS.bind(head, features=features, classes=classes, bias=False)()
-    return Network(trunk, chosen)
+    return Network(trunk, _head(head, features, classes, bias=False))
 
 
 def from_timm(
@@ -397,9 +378,8 @@ def from_timm(
     width = trunk.head_hidden_size  # mobilenets have a layer behind their num_features
     if features != width:
         trunk = nn.Sequential(trunk, nn.Linear(width, features))
-    chosen = HEADS.bind(head, features=features, classes=classes, bias=True)()
-    before = [nn.Dropout(BEFORE_HEAD)] if dropout else []
-    return Network(trunk, nn.Sequential(*before, chosen) if dropout else chosen)
+    dropped = BEFORE_HEAD if dropout else None
+    return Network(trunk, _head(head, features, classes, dropped=dropped))
 
 
 def _drop_in_blocks(trunk: nn.Module, name: str, dropout: float) -> None:

@@ -8,18 +8,9 @@
 
 from functools import partial
 
-import numpy as np
-
 from osnb.base.catalogue import Catalogue
-from osnb.base.outputs import Outputs
 from osnb.train.loop import Run
 from osnb.train.methods import arpl_cs, c2ae, osrci, terms
-
-
-def nothing(_: Outputs) -> dict[str, np.ndarray]:
-    """No column: the rules of `scores` say all that a network of this method has to say."""
-    return {}
-
 
 METHODS = Catalogue(
     plain=Run,
@@ -31,9 +22,8 @@ METHODS = Catalogue(
     outlier=terms.Exposed,
     augmix=terms.Mixed,
 )
-# columns of scores that only a method's network has: f(out, *, known, ...), higher more known
+# a method's own scores: f(out, *, known, ...) -> (N,), higher means more known
 OWN = Catalogue(
-    dict.fromkeys(METHODS, nothing),
     osrci=partial(terms.margin, temperature=1.0),
     proser=partial(terms.margin, temperature=1024.0),
     c2ae=c2ae.own,

@@ -164,7 +164,7 @@ def error(made: Tensor, images: Tensor) -> Tensor:
 
 def own(
     out: Outputs, *, known: int, model: nn.Module, batches: Callable, directory: Path
-) -> dict[str, np.ndarray]:
+) -> np.ndarray:
     """k-inference, Sec. 3.3: the least error of rebuilding an image, over the classes told.
 
         own(x) = -min_{c < K} |x - G(z, c)|_1
@@ -179,7 +179,7 @@ def own(
         directory: of a finished run, which may have been another process's.
 
     Returns:
-        own: (N,) float64, mean absolute difference times -1, higher for known samples.
+        (N,) float64, mean absolute difference times -1, higher for known samples.
 
     Raises:
         FileNotFoundError: there is no decoder in the directory.
@@ -189,7 +189,7 @@ def own(
     for images, _ in batches(0):
         z, rest = rest.tensor_split([len(images)])
         errors.append(least(decoder, z, images, known))
-    return {"own": -torch.cat(errors).double().numpy()}
+    return -torch.cat(errors).double().numpy()
 
 
 @torch.no_grad()

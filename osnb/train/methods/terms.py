@@ -352,7 +352,7 @@ def runner_up(out: Outputs, labels: Tensor) -> tuple[Outputs, Tensor]:
     return out._replace(logits=rest), torch.full_like(labels, columns - 2)
 
 
-def margin(out: Outputs, *, known: int, temperature: float) -> dict[str, np.ndarray]:
+def margin(out: Outputs, *, known: int, temperature: float) -> np.ndarray:
     """A method's own score, max_{c < K} p_c - p_K, p the softmax of K + 1 logits over T.
 
     Args:
@@ -362,8 +362,8 @@ def margin(out: Outputs, *, known: int, temperature: float) -> dict[str, np.ndar
             the logits.
 
     Returns:
-        own: (N,) float64 in [-1, 1], higher for known samples.
+        (N,) float64 in [-1, 1], higher for known samples.
     """
     logits = largest_spare(torch.from_numpy(out.logits).double(), known)
     share = (logits / temperature).softmax(dim=1)
-    return {"own": (share[:, :known].amax(dim=1) - share[:, known]).numpy()}
+    return (share[:, :known].amax(dim=1) - share[:, known]).numpy()
