@@ -6,9 +6,10 @@
 
 import errno
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -215,10 +216,6 @@ class Run:
         for optimizer in optimizers:
             optimizer.step()
 
-    def validated(self) -> dict[str, float]:
-        """What `validate` says of the model after an epoch."""
-        return self.validate(self.model)
-
     def finish(self) -> dict[str, float]:
         """Close the epoch: its row of the history, the best weights, checkpoint and files."""
         row = {
@@ -226,7 +223,7 @@ class Run:
             "learning_rate": self.optimizer.param_groups[0]["lr"],
             "loss": ranks.total(self.loss_sum).item() / self.samples,
         }
-        validated = ranks.from_first(self.validated)
+        validated = ranks.from_first(lambda: self.validate(self.model))
         self.history.append(row | {key: float(value) for key, value in validated.items()})
         self._begin()
         if ranks.number() == 0 and _best(self.history) == len(self.history):
@@ -317,9 +314,14 @@ def triangle(done: float) -> float:
     return 0.1 + 4.5 * done if done < 0.2 else (1 - done) / 0.8
 
 
-def step(done: float) -> float:
-    """Ten times less from 30, 60 and 90 percent of the run on: Chen et al. 2021, Table 5."""
-    return 0.1 ** sum(done >= edge for edge in (0.3, 0.6, 0.9))
+def step(done: float, *, edges: Sequence[float] = (0.3, 0.6, 0.9)) -> float:
+    """Ten times less from each edge of the run on; as given, Chen et al. 2021, Table 5.
+
+    Kim et al. 2021 release two edges: .6 and .8 for CIFAR, epochs 120 and 160 of 200, and a third
+    and two thirds for ImageNet, epochs 30 and 60 of 90. Their scheduler steps once per epoch;
+    where the edges fall between epochs, as in 200 and 90 of them, it is the same.
+    """
+    return 0.1 ** sum(done >= edge for edge in edges)
 
 
 def restarts(done: float) -> float:
@@ -352,30 +354,13 @@ def warm_restarts_released(done: float) -> float:
     return 0.001 + (value - 0.001) * min(epoch, 10) / 10
 
 
-def steps_60_80(done: float) -> float:
-    """Ten times less from 60 and 80 percent of the run on: epochs 120 and 160 of 200.
-
-    As Kim et al. 2021 release it for CIFAR. Their scheduler steps once per epoch; where the edges
-    fall between epochs, as in 200 of them, it is the same.
-    """
-    return 0.1 ** sum(done >= edge for edge in (0.6, 0.8))
-
-
-def steps_33_67(done: float) -> float:
-    """Ten times less from a third and two thirds of the run on: epochs 30 and 60 of 90.
-
-    As Kim et al. 2021 release it for ImageNet; see `steps_60_80`.
-    """
-    return 0.1 ** sum(done >= edge for edge in (1 / 3, 2 / 3))
-
-
 SCHEDULES = Catalogue(
     constant=constant,
     cosine=cosine,
     triangle=triangle,
     step=step,
-    steps_33_67=steps_33_67,
-    steps_60_80=steps_60_80,
+    steps_33_67=partial(step, edges=(1 / 3, 2 / 3)),
+    steps_60_80=partial(step, edges=(0.6, 0.8)),
     restarts=restarts,
     warm_restarts=warm_restarts,
     warm_restarts_released=warm_restarts_released,

@@ -71,19 +71,16 @@ def run(
         stage to stage, and the column `stage`, 1 or 3. `best` is stage three's alone.
 
     Raises:
-        ValueError: images of another shape, or a label that is not below
-            K in the first batch.
+        ValueError: images of another shape, or a label that is not below K in the first batch.
     """
-    model, directory, shape = (
-        plain["model"],
-        Path(plain["directory"]),
-        image_shape(plain["batches"]),
-    )
-    _room_for_one_more(model, plain["batches"])
-    sizes = {"width": gan_width, "latent": latent, "rate": gan_rate}
-    made = companions(model, *shape, seed=plain["seed"], **sizes)
-    own = {"latent": latent, "mean": mean, "std": std, "companions": made, "stage": 1}
+    model, directory = plain["model"], Path(plain["directory"])
+    out, labels = first_look(model, plain["batches"])
+    if labels.max() >= (columns := out.logits.shape[1]) - 1:
+        raise ValueError(f"need labels below K of K + 1 = {columns} outputs; got {labels.max()}")
+    own = {"gan_rate": gan_rate, "gan_width": gan_width, "latent": latent, "mean": mean, "std": std}
     own |= {"optimizer": adam(model, rate=gan_rate), "epochs": gan_epochs}
+    validate = plain["validate"]  # no epoch of stage one is chosen
+    own["validate"] = lambda x: {k: v for k, v in validate(x).items() if k != "best"}
     first = Gan(**plain | GAN_STAGE | own | {"directory": directory / GAN})
     first.train()
     search = partial(counterfactuals, steps=cf_steps, speed=cf_speed, distance=cf_distance)
@@ -122,13 +119,23 @@ class Stage(Run):
 class Gan(Stage):
     """Stage one: steps of discriminator, generator and autoencoder, then one of the classifier."""
 
+    stage: int = 1
+    gan_rate: float
+    gan_width: int
     latent: int
     mean: Sequence[float]
     std: Sequence[float]
 
-    def validated(self) -> dict[str, float]:
-        """What `validate` gives, without `best`: no epoch of this stage is chosen."""
-        return {name: value for name, value in super().validated().items() if name != "best"}
+    def __post_init__(self):
+        super().__post_init__()
+        shape, sizes = image_shape(self.batches), {"width": self.gan_width}
+        with checkpoint.seeded(self.seed, "osrci"):
+            parts = {
+                "encoder": encoder(*shape, **sizes, latent=self.latent),
+                "generator": generator(*shape, **sizes, latent=self.latent),
+                "discriminator": discriminator(*shape, **sizes),
+            }
+        self.companions = with_adam(parts, self.model, rate=self.gan_rate)
 
     def values(self, images: Tensor, labels: Tensor) -> Tensor:
         """(N,) whose mean the model minimises, after the companions' steps."""
@@ -271,13 +278,6 @@ def _first(batches: Callable, count: int) -> Iterator[Tensor]:
                 return
 
 
-def _room_for_one_more(model: nn.Module, batches: Callable) -> None:
-    """Refuse a model whose last output is a known class."""
-    out, labels = first_look(model, batches)
-    if labels.max() >= (columns := out.logits.shape[1]) - 1:
-        raise ValueError(f"need labels below K of K + 1 = {columns} outputs; got {labels.max()}")
-
-
 def made(directory: Path) -> Callable[[int], Iterator[tuple[Tensor, Tensor]]]:
     """Batches of the generated images that a finished run trained on, for `train.predict`.
 
@@ -364,19 +364,6 @@ def steepness(judge: nn.Module, real: Tensor, made: Tensor) -> Tensor:
     between = (share * real + (1 - share) * made).requires_grad_()
     (slope,) = torch.autograd.grad(judge(between).sum(), between, create_graph=True)
     return (slope.flatten(1).norm(dim=1) - 1).square().mean()
-
-
-def companions(
-    model: nn.Module, channels: int, size: int, *, seed: int, rate: float, width: int, latent: int
-) -> dict[str, nn.Module | Optimizer]:
-    """The three networks and their optimizers by name, where the model is."""
-    with checkpoint.seeded(seed, "osrci"):
-        parts = {
-            "encoder": encoder(channels, size, width=width, latent=latent),
-            "generator": generator(channels, size, width=width, latent=latent),
-            "discriminator": discriminator(channels, size, width=width),
-        }
-    return with_adam(parts, model, rate=rate)
 
 
 def with_adam(
