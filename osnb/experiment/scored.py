@@ -20,7 +20,7 @@ from osnb.experiment.trained import members
 from osnb.train import methods
 
 if TYPE_CHECKING:
-    from osnb.experiment.named import Experiment
+    from osnb.experiment import Experiment
 
 Rule = Callable[[Batches, Outputs], np.ndarray]  # (N,) of batches and what the network says
 

@@ -18,7 +18,7 @@ from osnb.experiment.parts import Parts
 from osnb.train import methods
 
 if TYPE_CHECKING:
-    from osnb.experiment.named import Experiment
+    from osnb.experiment import Experiment
 
 SEEN = {"max_logit": scores.max_logit, "max_softmax": scores.max_softmax_log_odds}
 SEEN |= {"feature_norm": scores.feature_norm}

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from osnb.metrics import measures
 from osnb.metrics.counts import Counts, both, column, flags, pieces
-from osnb.metrics.coverage import harmonic, least_risk, risks
-from osnb.metrics.openset import area, false_at, precision, right_at, roc_area
 
 FPRS = np.array([1e-3, 1e-2, 1e-1, 1.0])
 TPR = 0.95
+SHARES = measures.area, measures.roc_area, measures.precision, measures.risks  # add up over pieces
 NAMES = ("accuracy", "oscr_area", *(f"ccr_at_fpr_{q:g}" for q in FPRS), "auroc", "fpr95")
 NAMES += ("average_precision", "aurc", "e_aurc")
 ENOUGH = 20  # resamples after which two roles are drawn alike by chance once in 10^8
@@ -49,14 +49,14 @@ def summary(known: np.ndarray, correct: np.ndarray, unknown: np.ndarray) -> dict
     both(known, unknown)
     sums, ccr = np.zeros(4), np.zeros(len(FPRS))
     for piece in pieces(known, correct, unknown):
-        sums += area(piece), roc_area(piece), precision(piece), risks(piece)
+        sums += [share(piece) for share in SHARES]
         # The last piece that starts below a rate holds it.
-        ccr = np.where(piece.unknown[0] / len(unknown) <= FPRS, right_at(piece, FPRS), ccr)
+        ccr = np.where(piece.unknown[0] / len(unknown) <= FPRS, measures.right_at(piece, FPRS), ccr)
         if piece.known[0] / len(known) < TPR <= piece.known[-1] / len(known):
-            fpr = false_at(piece, TPR)
+            fpr = measures.false_at(piece, TPR)
     samples, accuracy = len(known) + len(unknown), piece.right[-1] / len(known)
     aurc, risk = sums[3] / samples, 1 - piece.right[-1] / samples
-    values = accuracy, sums[0], *ccr, sums[1], fpr, sums[2], aurc, aurc - least_risk(risk)
+    values = accuracy, sums[0], *ccr, sums[1], fpr, sums[2], aurc, aurc - measures.least_risk(risk)
     return dict(zip(NAMES, map(float, values), strict=True))
 
 
@@ -112,7 +112,7 @@ def bootstrap_oscr(
     """
     both(known, unknown)
     pieces = _resampled(known, correct, unknown, weights)
-    return np.concatenate([right_at(piece, fpr) for piece in pieces])
+    return np.concatenate([measures.right_at(piece, fpr) for piece in pieces])
 
 
 def bootstrap_aurc(
@@ -276,8 +276,9 @@ def _joined(parts: Iterable[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 
 def _summary(piece: Counts) -> dict[str, np.ndarray]:
-    ccr, accuracy = right_at(piece, FPRS).T, piece.right[:, -1] / piece.all_known
-    values = accuracy, area(piece), *ccr, roc_area(piece), false_at(piece, TPR), precision(piece)
+    ccr, accuracy = measures.right_at(piece, FPRS).T, piece.right[:, -1] / piece.all_known
+    oscr, auroc, average = (share(piece) for share in SHARES[:3])
+    values = accuracy, oscr, *ccr, auroc, measures.false_at(piece, TPR), average
     _, aurc, e_aurc = _coverage(piece).values()
     return dict(zip(NAMES, (*values, aurc, e_aurc), strict=True))
 
@@ -285,19 +286,19 @@ def _summary(piece: Counts) -> dict[str, np.ndarray]:
 def _coverage(piece: Counts) -> dict[str, np.ndarray]:
     """Accuracy, AURC and E-AURC with everything but the right ones as errors.
 
-    The sum within a tie is that of `osnb.metrics.coverage.risks`; its harmonic numbers are of
+    The sum within a tie is that of `osnb.metrics.measures.risks`; its harmonic numbers are of
     whole numbers up to the largest resample, so a table serves all rows.
     """
     samples, errors = piece.size[:, -1], piece.size - piece.right
     wrong, sizes = np.diff(errors), np.diff(piece.size)
     at_first = errors[:, :-1] - piece.size[:, :-1] * wrong / np.maximum(sizes, 1)
-    table = harmonic(np.arange(samples.max() + 1))
+    table = measures.harmonic(np.arange(samples.max() + 1))
     sums = wrong.sum(axis=1) + np.vecdot(at_first, np.diff(table.take(piece.size.astype(np.intp))))
     risk = errors[:, -1] / samples
     return {
         "accuracy": 1 - risk,
         "aurc": sums / samples,
-        "e_aurc": sums / samples - least_risk(risk),
+        "e_aurc": sums / samples - measures.least_risk(risk),
     }
 
 

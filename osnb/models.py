@@ -1,4 +1,7 @@
-"""A trunk and a head make a network: those for small images, timm's backbones, released weights."""
+"""Networks: ``f(*, classes, features, ...) -> Module`` whose call gives `Outputs`.
+
+A trunk and a head make a network: those for small images, timm's backbones, released weights.
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -434,3 +437,16 @@ def _theirs(key: str) -> str:
     _, layer, part, what = key.split(".")
     number = int(layer) - int(layer) // 4
     return f"{('conv', 'bn')[int(part)]}{number}.{what}"
+
+
+MODELS = Catalogue(
+    mlp=mlp,
+    conv=conv,
+    conv_dropout=conv_dropout,
+    resnet9=resnet9,
+    resnet20=resnet20,
+    resnet18_cifar=resnet18_cifar,
+    vgg32=vgg32,
+    resnet50=resnet50,
+    timm=from_timm,
+)
