@@ -241,21 +241,24 @@ class _Residual(nn.Module):
 # For photographs of 32 px, with dropout to be sampled by `train.dropout` if wanted.
 
 
-def resnet20(
+def residual(
+    widths: tuple[int, ...],
+    blocks: int,
     *,
     classes: int,
-    features: int = 64,
+    features: int,
     channels: int = 3,
     dropout: float = 0.0,
     head: str = "linear",
 ) -> Network:
-    """ResNet-20 of He et al. 2016, as Kim et al. 2021 release it for CIFAR.
+    """A residual network of He et al. 2016 for small images: a stem 3 x 3, no pooling behind it.
 
-    A stem 3 x 3, then three stages of three blocks with 16, 32 and D channels, of which the last
-    two halve the edge, and a mean over places. A convolution 1 x 1 with batch norm is the
-    shortcut where the shape changes. (The paper's text says ResNet-18.)
+    Every stage but the first halves the edge; a mean over places gives the features. A
+    convolution 1 x 1 with batch norm is the shortcut where the shape changes.
 
     Args:
+        widths: channels of the stages but the last.
+        blocks: of each stage.
         classes: C, columns of the logits.
         features: D, channels of the last stage.
         channels: of an image.
@@ -263,38 +266,23 @@ def resnet20(
             first ReLU, and before the sum. If above 0, `BEFORE_HEAD` of the features are too.
         head: a name in `HEADS`; "linear" has a bias.
     """
-    layers = _stages((16, 32, features), blocks=3, channels=channels, dropout=dropout)
+    layers, before = [*_kaiming(channels, widths[0], 3, 1), nn.ReLU()], widths[0]
+    for stage, width in enumerate((*widths, features)):
+        for block in range(blocks):
+            stride = 2 if stage > 0 and block == 0 else 1
+            layers.append(_Block(before, width, stride=stride, dropout=dropout))
+            before = width
     dropped = BEFORE_HEAD if dropout else 0.0
     return Network(_pooled(layers), _head(head, features, classes, dropped=dropped))
 
 
-def resnet18_cifar(
-    *,
-    classes: int,
-    features: int = 512,
-    channels: int = 3,
-    dropout: float = 0.0,
-    head: str = "linear",
-) -> Network:
-    """ResNet-18 of He et al. 2016 with a stem 3 x 3 and no pooling behind it, as used at 32 px.
-
-    Four stages of two blocks with 64, 128, 256 and D channels, of which the last three halve the
-    edge. Kim et al. 2021 name ResNet-18 for CIFAR, and release `resnet20`.
-
-    Args:
-        classes: C, columns of the logits.
-        features: D, channels of the last stage.
-        channels: of an image.
-        dropout: as in `resnet20`.
-        head: a name in `HEADS`; "linear" has a bias.
-    """
-    layers = _stages((64, 128, 256, features), blocks=2, channels=channels, dropout=dropout)
-    dropped = BEFORE_HEAD if dropout else 0.0
-    return Network(_pooled(layers), _head(head, features, classes, dropped=dropped))
+# Kim et al. 2021 name ResNet-18 for CIFAR, and release ResNet-20
+resnet20 = partial(residual, (16, 32), 3, features=64)
+resnet18_cifar = partial(residual, (64, 128, 256), 2, features=512)
 
 
 class _Block(nn.Module):
-    """Two convolutions 3 x 3 and a shortcut around them, for `resnet20`."""
+    """Two convolutions 3 x 3 and a shortcut around them, for `residual`."""
 
     def __init__(self, inputs: int, outputs: int, *, stride: int, dropout: float):
         super().__init__()
@@ -313,18 +301,6 @@ def _kaiming(inputs: int, outputs: int, size: int, stride: int) -> list[nn.Modul
     layer = nn.Conv2d(inputs, outputs, size, stride=stride, padding=size // 2, bias=False)
     nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
     return [layer, nn.BatchNorm2d(outputs)]
-
-
-def _stages(
-    widths: tuple[int, ...], *, blocks: int, channels: int, dropout: float
-) -> list[nn.Module]:
-    layers, before = [*_kaiming(channels, widths[0], 3, 1), nn.ReLU()], widths[0]
-    for stage, width in enumerate(widths):
-        for block in range(blocks):
-            stride = 2 if stage > 0 and block == 0 else 1
-            layers.append(_Block(before, width, stride=stride, dropout=dropout))
-            before = width
-    return layers
 
 
 # For photographs of 224 px and more.
@@ -367,7 +343,7 @@ def from_timm(
         pretrained: fetch timm's weights for the backbone; else they are random.
         dropout: share of the numbers set to 0 in training in each residual block, after its
             ReLUs and before the sum, as Kim et al. 2021 release it; ResNets only. If above 0,
-            some of the features are too, as in `resnet20`.
+            some of the features are too, as in `residual`.
 
     Raises:
         RuntimeError: timm knows no such name.

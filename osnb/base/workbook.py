@@ -142,14 +142,20 @@ def code_cells(notebook: Path, *, parameters: bool = True) -> list[str]:
         ValueError: a solution or a hidden test is not closed, or a cell is no Python.
     """
     skipped = {"injected-parameters", "course"} | (set() if parameters else {"parameters"})
-    code = [cell for cell in _cells(notebook) if cell["cell_type"] == "code"]
     texts = []
-    for number, cell in enumerate(code, start=1):
-        if not skipped & set(cell["metadata"].get("tags", [])):
-            text = cleared("".join(cell["source"]), name=Path(notebook).name)
-            _parsed(text, notebook, number)
-            texts.append(text)
+    for number, text, tags in _code(notebook):
+        if not skipped & tags:
+            texts.append(cleared(text, name=Path(notebook).name))
+            _parsed(texts[-1], notebook, number)
     return texts
+
+
+def _code(notebook: Path) -> Iterator[tuple[int, str, set[str]]]:
+    """Number, source and tags of each code cell."""
+    cells = json.loads(Path(notebook).read_text(encoding="utf8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    for number, cell in enumerate(code, start=1):
+        yield number, "".join(cell["source"]), set(cell["metadata"].get("tags", []))
 
 
 def _parsed(text: str, notebook: Path, number: int) -> ast.Module:
@@ -201,12 +207,7 @@ def declared(notebook: Path) -> dict[str, Any]:
     Raises:
         ValueError: there is no such cell, or more than one, or a default is no literal.
     """
-    code = [cell for cell in _cells(notebook) if cell["cell_type"] == "code"]
-    cells = [
-        ("".join(cell["source"]), number)
-        for number, cell in enumerate(code, start=1)
-        if "parameters" in cell["metadata"].get("tags", [])
-    ]
+    cells = [(text, number) for number, text, tags in _code(notebook) if "parameters" in tags]
     if len(cells) != 1:
         raise ValueError(
             f"{Path(notebook).name} needs one cell tagged 'parameters'; it has {len(cells)}"
@@ -220,10 +221,6 @@ def declared(notebook: Path) -> dict[str, Any]:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 values[name] = _literal(notebook, name, value)
     return values
-
-
-def _cells(notebook: Path) -> list[dict[str, Any]]:
-    return json.loads(Path(notebook).read_text(encoding="utf8"))["cells"]
 
 
 def _literal(notebook: Path, name: str, node: ast.expr) -> Any:
