@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from osnb.metrics.openset import area, precision, roc_area
 
 from osnb import metrics
 from osnb.metrics.counts import pieces, whole
-from osnb.metrics.measures import harmonic, risks
+from osnb.metrics.measures import area, harmonic, precision, risks, roc_area
 
 DATA = Path(__file__).parent / "data"
 POOL = st.sampled_from([-np.inf, -7.5, -1.0, -0.0, 0.0, 1e-38, 0.5, 1.0, 1.0 + 2**-20, np.inf])
