@@ -231,7 +231,7 @@ def test_nothing_depends_on_more_than_the_order_of_the_scores(sample):
 
 
 @pytest.mark.parametrize("digits", [0, 1, 9])
-def test_both_sorts_give_the_same_numbers(digits):
+def test_floats_of_both_widths_give_the_same_numbers(digits):
     known, correct, unknown = drawn(40_000, digits, np.float32)
     wide = metrics.summary(known.astype(np.float64), correct, unknown.astype(np.float64))
     assert metrics.summary(known, correct, unknown) == wide
