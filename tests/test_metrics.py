@@ -197,7 +197,7 @@ def test_summary_is_every_metric_called_by_name(sample):
     }
 
 
-def testharmonic_numbers_match_their_sum():
+def test_harmonic_numbers_match_their_sum():
     for n in (0, 1, 2, 100, 255, 256, 257, 1_000, 100_000):
         total = math.fsum(1 / i for i in range(1, n + 1))
         assert float(harmonic(np.array(float(n)))) == pytest.approx(total, abs=4e-15)
@@ -231,7 +231,7 @@ def test_nothing_depends_on_more_than_the_order_of_the_scores(sample):
 
 
 @pytest.mark.parametrize("digits", [0, 1, 9])
-def test_floats_of_both_widths_give_the_same_numbers(digits):
+def test_both_sorts_give_the_same_numbers(digits):
     known, correct, unknown = drawn(40_000, digits, np.float32)
     wide = metrics.summary(known.astype(np.float64), correct, unknown.astype(np.float64))
     assert metrics.summary(known, correct, unknown) == wide

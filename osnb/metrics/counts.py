@@ -54,9 +54,12 @@ def pieces(
     if len(correct) != len(known):
         raise ValueError(f"need {len(known)} booleans; got {len(correct)} of {correct.dtype}")
     # Minus puts the highest score first; subtracting from 0 also turns -0.0 into 0.0.
-    scores = np.concatenate([known, unknown], dtype=np.float64)
-    np.subtract(0, scores, out=scores)
-    for arrays in _accumulated(_keys(scores, correct), step):
+    dtype = np.result_type(known, unknown, np.float32)
+    scores = np.empty(len(known) + len(unknown), dtype)
+    np.subtract(0, known, out=scores[: len(known)], dtype=dtype)
+    np.subtract(0, unknown, out=scores[len(known) :], dtype=dtype)
+    keys = (_packed if dtype == np.float32 else _merged)(scores, correct)
+    for arrays in _accumulated(keys, step):
         yield Counts(*arrays, len(known), len(unknown))
 
 
@@ -104,8 +107,19 @@ def both(known: np.ndarray, unknown: np.ndarray) -> None:
 # a right one. So, within a tie, the unknown (0) come first, then the wrong (1), the right (3).
 
 
-def _keys(scores: np.ndarray, correct: np.ndarray) -> np.ndarray:
-    """(N,) sorted keys; a float64 leaves no room for a code, so its rank stands for it."""
+def _packed(scores: np.ndarray, correct: np.ndarray) -> np.ndarray:
+    """(N,) sorted keys of float32 scores: a plain sort of integers, the fastest there is."""
+    bits = scores.view(np.int32)
+    bits = bits ^ (bits >> 31 | np.int32(-(2**31)))  # as unsigned, ordered like the floats
+    keys = bits.view(np.uint32).astype(np.int64)
+    keys <<= 2
+    keys[: len(correct)] += 1 + 2 * correct
+    keys.sort()
+    return keys
+
+
+def _merged(scores: np.ndarray, correct: np.ndarray) -> np.ndarray:
+    """(N,) sorted keys of float64 scores, which leave no room for a code: ranks instead."""
     known, unknown = scores[: len(correct)], scores[len(correct) :]
     runs = [unknown, known[~correct], known[correct]]
     sizes = [len(run) for run in runs]
