@@ -69,17 +69,11 @@ def linear(*, features: int, classes: int, bias: bool) -> nn.Linear:
     return nn.Linear(features, classes, bias=bias)
 
 
-def arpl(*, features: int, classes: int) -> Points:
-    """Adversarial reciprocal points, Chen et al. 2021: distance less dot product."""
-    return Points(features, classes, turn=1.0)
-
-
-def rpl(*, features: int, classes: int) -> Points:
-    """Reciprocal points, Chen et al. 2020: the distance alone."""
-    return Points(features, classes, turn=0.0)
-
-
-HEADS = Catalogue(linear=linear, arpl=arpl, rpl=rpl)
+HEADS = Catalogue(
+    linear=linear,
+    arpl=partial(Points, turn=1.0),  # Chen et al. 2021: distance less dot product
+    rpl=partial(Points, turn=0.0),  # Chen et al. 2020: the distance alone
+)
 
 
 # For images of up to 64 px.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from osnb.experiment.parts import Parts
 
 CHOSEN = ("benchmark", "size", "method", "regime", "split", "seed")  # what names an experiment
+COLUMNS = ("benchmark", "split", "network", "regime", "method", "seed")
 DATA = ("protocol", "reader", "validation", "tested", "means", "also", "counts", "far", "external")
 
 
@@ -163,14 +164,8 @@ class Experiment:
         """What every collected table says of the run: benchmark, split, network, regime, ..."""
         network = self.recipe.settings["network"]
         width = f" {network['width']}" if "width" in network else ""
-        return {
-            "benchmark": self.benchmark.name,
-            "split": self.benchmark.split,
-            "network": network.get("backbone") or network["name"] + width,
-            "regime": self.recipe.regime,
-            "method": self.recipe.method,
-            "seed": self.seed,
-        }
+        values = self.choices | {"network": network.get("backbone") or network["name"] + width}
+        return {name: values[name] for name in COLUMNS}
 
     def parts(self, machine: Machine) -> "Parts":
         """Rows and batches: training, validation, test, external and far images."""

@@ -7,7 +7,6 @@ latent numbers until the classifier knows no class. Stage three trains on those 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -83,9 +82,9 @@ def run(
     own["validate"] = lambda x: {k: v for k, v in validate(x).items() if k != "best"}
     first = Gan(**plain | GAN_STAGE | own | {"directory": directory / GAN})
     first.train()
-    search = partial(counterfactuals, steps=cf_steps, speed=cf_speed, distance=cf_distance)
+    search = {"steps": cf_steps, "speed": cf_speed, "distance": cf_distance}
     with checkpoint.seeded(plain["seed"], COUNTERFACTUALS):
-        images = first.searched(search, generated)
+        images = first.searched(generated, **search)
     return Tuned(**plain, stage=3, before=first.history, generated=images)
 
 
@@ -173,7 +172,7 @@ class Gan(Stage):
         made = self.generate(self.encode(images))
         self.step_of((made - images).abs().mean(), "encoder", "generator")
 
-    def searched(self, search: Callable, count: int) -> Tensor:
+    def searched(self, count: int, **search: float) -> Tensor:
         """Stage two: counterfactuals of the first `count` images, kept in a file of their own."""
         folder = self.directory.parent / COUNTERFACTUALS
         folder.mkdir(exist_ok=True)
@@ -181,9 +180,9 @@ class Gan(Stage):
         if kept is None:
             for part in (self.model, *map(self.companions.get, ("encoder", "generator"))):
                 part.eval()
-            search = partial(search, encode=self.encode, generate=self.generate, model=self.model)
-            images = [search(batch.to(self.where)) for batch in _first(self.batches, count)]
-            kept = {"images": torch.cat(images).cpu()}
+            real = (batch.to(self.where) for batch in _first(self.batches, count))
+            how = search | {"encode": self.encode, "generate": self.generate, "model": self.model}
+            kept = {"images": torch.cat([counterfactuals(x, **how) for x in real]).cpu()}
             checkpoint.keep(kept, folder)
         return kept["images"].to(self.where)
 
