@@ -9,6 +9,7 @@ import io
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import getmembers, isfunction, signature
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -91,12 +92,12 @@ def loss(name: str) -> Numbers:
     labels = torch.arange(ROWS) % (KNOWN + 1) - 1
     found = {}
     for kind, factor in OUTPUTS.items():
-        out = Outputs(*(part.clone().requires_grad_() for part in outputs(factor, columns)))
+        out = Outputs(*(part.requires_grad_() for part in outputs(factor, columns)))
         value = losses.LOSSES[name](out, labels, **settings)
         grads = torch.autograd.grad(value.sum(), tuple(out), allow_unused=True)
         found[f"{kind} value"] = value.detach().numpy()
-        for part, grad in zip(("logits", "features", "slack"), grads, strict=True):
-            found |= {f"{kind} by {part}": grad.numpy()} if grad is not None else {}
+        by = zip(out._fields, grads, strict=True)
+        found |= {f"{kind} by {part}": grad.numpy() for part, grad in by if grad is not None}
     if name == "background":
         found["prices"] = losses.class_weights(labels, classes=KNOWN + 1).numpy()
         rows = losses.background(out, labels, weights=settings["weights"], division="rows")
@@ -147,14 +148,13 @@ def rule(name: str) -> Numbers:
     """Scores of one rule that reads outputs."""
     labels = np.arange(ROWS) % (KNOWN + 2) - 2
     found = {}
-    for kind, factor in OUTPUTS.items():
-        for columns in (KNOWN, KNOWN + 1):
-            out = Outputs(*(part.numpy() for part in outputs(factor, columns)))
-            if name in scores.POST_HOC:
-                found[f"{kind} {columns}"] = scores.POST_HOC[name](out, known=KNOWN)
-            else:
-                made = scores.columns(out, labels, known=KNOWN)
-                found |= {f"{kind} {columns} {k}": v for k, v in made.items() if name in k}
+    for (kind, factor), columns in product(OUTPUTS.items(), (KNOWN, KNOWN + 1)):
+        out = Outputs(*(part.numpy() for part in outputs(factor, columns)))
+        if name in scores.POST_HOC:
+            found[f"{kind} {columns}"] = scores.POST_HOC[name](out, known=KNOWN)
+        else:
+            made = scores.columns(out, labels, known=KNOWN)
+            found |= {f"{kind} {columns} {k}": v for k, v in made.items() if name in k}
     return found
 
 
@@ -169,11 +169,10 @@ def fitted(name: str) -> Numbers:
     if name == "mahalanobis":
         return {"scores": scores.mahalanobis(train_out, target, known=KNOWN)(out, known=KNOWN)}
     found = {}
-    for distance in ("euclidean", "cosine", "both"):
-        for weights in ("half", "ranked"):
-            how = {"tail": 8, "alpha": 3, "distance": distance, "weights": weights}
-            made = scores.openmax(train_out, target, known=KNOWN, score="log_odds", **how)
-            found[f"{distance} {weights}"] = made(out, known=KNOWN)
+    for distance, weights in product(scores.DISTANCES, scores.WEIGHTS):
+        how = {"tail": 8, "alpha": 3, "distance": distance, "weights": weights}
+        made = scores.openmax(train_out, target, known=KNOWN, score="log_odds", **how)
+        found[f"{distance} {weights}"] = made(out, known=KNOWN)
     return found
 
 
@@ -285,7 +284,7 @@ SETTINGS = {  # of measures, where they have some of their own
     "average_precision": conventions("exact", "openood"),
     "fpr_at_tpr": conventions("exact", "kim", "openood", tpr=0.95),
     "oscr": conventions(*OURS),
-    "ccr_at_fpr": [x for fpr in (0.01, 0.1, 0.5) for x in conventions(*OURS, fpr=fpr)],
+    "ccr_at_fpr": [how for q in (0.01, 0.1, 0.5) for how in conventions(*OURS, fpr=q)],
     "openness": [{"training": 20, "target": 20, "testing": 200}],
     "coverage_at_risk": [{"risk": 0.2}],
     "aurc": conventions("exact", "kim"),

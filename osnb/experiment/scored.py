@@ -55,13 +55,12 @@ class Scores:
     def __init__(self, network: nn.Module, parts: Parts, directory: Path):
         self.network, self.parts, self.directory = network, parts, directory
         self.settings, self.known = parts.settings, parts.known
-        self.alone = self.settings["answer"]["name"] == "one"
         self.selection: pd.DataFrame | None = None
         make = {"plain": dict, "fitted": self.fitted, "chosen": self.chosen}
         self.rules: Mapping[str, Rule] = make[self.settings["rules"]["name"]]()
         source = self.settings["reader"]["name"]
-        self.sets = [(source, None, parts.test), *parts.far]
-        self.outs = [self.says(batches) for *_, batches in self.sets]
+        sets = [(source, self._groups(parts.test.rows), parts.test), *parts.far]
+        self.sets = [(*each, self.says(each[-1])) for each in sets]
 
     def says(self, batches: Batches) -> Outputs:
         """What the networks of the run together say of an unshuffled pass.
@@ -77,21 +76,20 @@ class Scores:
 
     def table(self) -> pd.DataFrame:
         """One row per test image: who it is, and every rule's score."""
-        rows = [self._rows(*each, out) for each, out in zip(self.sets, self.outs, strict=True)]
-        return pd.concat(rows, ignore_index=True)
+        return pd.concat([self._rows(*each) for each in self.sets], ignore_index=True)
 
-    def _rows(self, source: str, group: str | None, batches: Batches, out: Outputs) -> pd.DataFrame:
+    def _rows(
+        self, source: str, group: pd.Series | str, batches: Batches, out: Outputs
+    ) -> pd.DataFrame:
         rows, known = batches.rows, self.known
         columns = scores.columns(out, rows["label"].to_numpy(), known=known)
         for name, rule in scores.POST_HOC.items():
-            if self.alone or name != "feature_norm":
+            if name != "feature_norm" or self.settings["answer"]["name"] == "one":
                 columns[name] = rule(out, known=known)
         columns |= {name: rule(batches, out) for name, rule in self.rules.items()}
         if (method := self.settings["training"]["name"]) in methods.OWN:
             own = {"model": self.network, "batches": batches, "directory": self.directory}
             columns["own"] = methods.OWN.bind(method, known=known, **own)(out)
-        if group is None:
-            group = self._groups(rows)
         table = rows.rename(columns={"wnid": "class"}).assign(source=source, group=group, **columns)
         return table[[*tables.COLUMNS, *(name for name in columns if name != "pred")]]
 
@@ -105,7 +103,7 @@ class Scores:
     def means(self) -> pd.DataFrame:
         """Mean softmax of each class's images over the known classes, one row per class."""
         found = []
-        for (source, _, batches), out in zip(self.sets, self.outs, strict=True):
+        for source, _, batches, out in self.sets:
             softmax = pd.DataFrame(scores.softmax(out, known=self.known))
             mean = softmax.groupby(batches.rows["wnid"].to_numpy()).mean()
             found.append(mean.rename_axis("class").reset_index().round(5).assign(source=source))
