@@ -135,7 +135,10 @@ class Scores:
         out, target = self._seen()
         tops = [int(alpha) for alpha in how["alphas"] if int(alpha) <= self.known]
         tails = [int(tail) for tail in how["tails"]]
-        self._enough(out, target, max(tails), tops, how["alphas"])
+        if not tops:
+            came = self.settings["rules"]["alphas"]
+            raise ValueError(f"alphas: need one of at most K = {self.known} classes; got {came}")
+        self._openmax(out, target, max(tails), tops[0])  # refuses classes that lack right images
         pair = self.parts.held_out, self.parts.batches(self.parts.of("val", "negative"))
         pair = [(batches, train.predict(self.network, batches)) for batches in pair]
         heats = product(map(float, how["temperatures"]), map(float, how["epsilons"]))
@@ -153,19 +156,6 @@ class Scores:
         """What the network says of the training images, unshuffled, and their labels."""
         rows = self.parts.taught
         return train.predict(self.network, self.parts.batches(rows)), rows["label"].to_numpy()
-
-    def _enough(self, out: Outputs, target, most: int, tops: list[int], alphas) -> None:
-        if not tops:
-            raise ValueError(
-                f"alphas: need one of at most K = {self.known} known classes; got {alphas}"
-            )
-        right = target[scores.predicted(out, known=self.known) == target]
-        counts = np.bincount(right, minlength=self.known)
-        if counts.min() < most:
-            raise ValueError(
-                f"OpenMax needs {most} rightly classified training images of each class (tails); "
-                f"class {counts.argmin()} has {counts.min()}: train longer, or set rules=plain"
-            )
 
     def _openmax(self, out: Outputs, target: np.ndarray, tail: int, alpha: int) -> Rule:
         """Log-odds of not being unknown."""

@@ -408,7 +408,7 @@ def _fit_tail(logits: np.ndarray, c: int, tail: int, measure: Callable) -> tuple
     if len(logits) < tail:
         raise ValueError(
             f"need {tail} rightly classified training samples of each class; "
-            f"class {c} has {len(logits)}: train longer, fit a shorter tail, or leave OpenMax out"
+            f"class {c} has {len(logits)}: train longer, fit a shorter tail, or set rules=plain"
         )
     mean = logits.mean(axis=0)
     far = np.sort(measure(logits, mean))[-tail:]
