@@ -1,4 +1,4 @@
-"""Methods whose training is more than a loss: each a kind of `Run`, for `train.fit`.
+"""Methods whose training is more than a loss: kinds of `Run`, or what makes one in stages.
 
 - `terms`: the loop's own step with one more term: CRL, outlier exposure, AugMix, PROSER.
 - `arpl_cs`: reciprocal points with confusing samples.
