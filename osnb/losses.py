@@ -246,13 +246,5 @@ LOSSES = Catalogue(
 )
 
 # roles of the images that a loss is trained on: some price negatives, the others never see one
-TAUGHT = Catalogue(
-    softmax=("known",),
-    background=("known", "negative"),
-    entropic=("known", "negative"),
-    objectosphere=("known", "negative"),
-    smoothed=("known",),
-    arpl=("known",),
-    rpl=("known",),
-    edl=("known",),
-)
+TAUGHT = Catalogue(dict.fromkeys(LOSSES, ("known",)))
+TAUGHT |= dict.fromkeys(("background", "entropic", "objectosphere"), ("known", "negative"))

@@ -32,7 +32,7 @@ def trained(directory, batches=None, loss=losses.softmax, **changes):
     settings = {"epochs": 3, "schedule": train.constant, "validate": lambda _: {}, "seed": 0}
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     settings |= {"optimizer": optimizer, "directory": directory, "severity": 3.0}
-    terms.augmix(model, loss, batches or Batches(3), **(settings | changes))
+    train.fit(model, loss, batches or Batches(3), kind=terms.Mixed, **(settings | changes))
     return model
 
 

@@ -75,6 +75,37 @@ def test_rows_agree_on_any_small_sample(known, unknown, seed):
         assert list(curve[row]) == [ccr[fpr <= q].max() for q in RATES]
 
 
+COLUMNS = {  # (known, unknown) of kinds that have ties of their own
+    "tied infinities": ([np.inf, np.inf, 1.0, -np.inf], [np.inf, -np.inf, -np.inf, 0.0, 1.0]),
+    "zeros of both signs": ([0.0, -0.0, 1.0, -1.0], [-0.0, 0.0, -1.0]),
+    "float32": (np.float32([0.1, 0.2, 0.2, 7]), np.float32([0.1, 0.2, -3])),
+    "float32 beside float64": (np.float32([0.1, 0.2, 0.3, 7]), np.array([0.1, 0.2, 0.3])),
+    "neighbours up to 2^53": (2**53 - np.arange(4), 2**53 - np.array([0, 1, 1, 5])),
+    "bytes": (np.uint8([0, 255, 3, 3]), np.int8([-128, 3, 127])),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_the_sample_itself_has_its_plain_measures_whatever_its_ties(kind):
+    known, unknown = map(np.asarray, COLUMNS[kind])
+    sample, weights = (known, np.arange(4) % 3 > 0, unknown), weights_of(known, unknown)
+    for row in range(21):
+        slow = metrics.summary(*repeated(sample, weights, row))
+        found = metrics.bootstrap_summary(*sample, weights=weights)
+        assert {name: v[row] for name, v in found.items()} == pytest.approx(slow, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("known", "reason"),
+    [([2**53, 2**53 + 2], r"integers up to 2\^53"), ([1j, 2.0], "real numbers; .* complex128")],
+)
+def test_scores_that_would_lose_digits_are_refused(known, reason):
+    sample = np.array(known), np.ones(2, bool), np.arange(3)
+    weights = weights_of(sample[0], sample[2])
+    with pytest.raises(ValueError, match=reason):
+        metrics.bootstrap_summary(*sample, weights=weights)
+
+
 def test_aurc_of_each_row_is_that_of_the_repeated_samples(sample):
     known, correct, _ = sample
     weights = weights_of(known, known)[0]

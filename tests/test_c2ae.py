@@ -36,7 +36,7 @@ def trained(directory, **changes):
 
 def own(model, directory):
     out, settings = train.predict(model, rows), {"model": model, "batches": rows, "known": 5}
-    return out, OWN.bind("c2ae", directory=directory, **settings)(out)["own"]
+    return out, OWN.bind("c2ae", directory=directory, **settings)(out)
 
 
 def auroc(score):
@@ -159,7 +159,7 @@ def test_every_stage_resumes_to_the_same_bytes(stop, tmp_path):
 
 def test_without_a_decoder_a_score_says_what_to_do(tmp_path):
     model = new_model()
-    with pytest.raises(FileNotFoundError, match=r"no decoder in .* methods.c2ae.fit first"):
+    with pytest.raises(FileNotFoundError, match=r"no decoder in .* with method c2ae first"):
         own(model, tmp_path)
     fit("plain", model, tmp_path, Batches(1), epochs=1)
     with pytest.raises(FileNotFoundError, match="no decoder in"):

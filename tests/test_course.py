@@ -14,7 +14,7 @@ import pytest
 from coursework import ANSWER, BLANK, HIDDEN, KEY, SOLUTION, cell, notebook, put, ran, region
 from typer.testing import CliRunner
 
-from osnb.base import notebooks, workbook
+from osnb.base import workbook
 from osnb.book.cli import app
 from osnb.teach import course
 from osnb.teach.course.leaks import without_hidden_tests
@@ -62,12 +62,12 @@ def book(folder):
 def test_neither_solution_nor_hidden_test_nor_quiz_is_code_of_a_run(work):
     """The notebook with a stub and without a quiz has the code of the one with all of it."""
     path = work / "notebooks" / "50_work.ipynb"
-    whole, bare = notebooks.code_cells(path), notebook()
+    whole, bare = workbook.code_cells(path), notebook()
     del bare["cells"][-4:]
     stub, check = bare["cells"][-2:]
     stub["source"], check["source"] = BLANK + "    ...", check["source"].split("### BEGIN")[0]
     path.write_text(json.dumps(bare))
-    assert [text.rstrip() for text in notebooks.code_cells(path)] == [x.rstrip() for x in whole]
+    assert [text.rstrip() for text in workbook.code_cells(path)] == [x.rstrip() for x in whole]
 
 
 @pytest.mark.parametrize("stub", ["x = ''\n...", "def f():\n    ...\n\n\ndef g():\n    ...\n"])
@@ -81,7 +81,7 @@ def test_a_cleared_cell_is_what_nbgrader_makes_of_it(stub):
     made = nbformat.from_dict(notebook() | {"cells": [cell("code", full, **meta)]})
     for step in (ClearSolutions(code_stub={"python": "..."}), ClearHiddenTests()):
         made, _ = step.preprocess(made, {})
-    assert notebooks.cleared(full, name="it") == made.cells[0].source
+    assert workbook.cleared(full, name="it") == made.cells[0].source
     assert made.cells[0].source.rstrip() == stub.rstrip()
 
 
@@ -96,7 +96,7 @@ def test_a_cleared_cell_is_what_nbgrader_makes_of_it(stub):
 def test_a_region_that_is_not_closed_is_named_with_its_notebook(work, text):
     path = put(work, extra=[cell("code", text, grade_id="x", solution=True)])
     with pytest.raises(ValueError, match=r"50_work\.ipynb has a line '### (BEGIN|END) "):
-        notebooks.code_cells(path)
+        workbook.code_cells(path)
 
 
 # The copies

@@ -35,7 +35,7 @@ def trained(directory, batches=None, model=None, loss=losses.softmax, **changes)
     rate = changes.pop("rate", 0.1)
     settings = {"epochs": EPOCHS, "schedule": train.constant, "validate": lambda _: {}, "seed": 0}
     settings |= {"optimizer": torch.optim.SGD(model.parameters(), lr=rate), "directory": directory}
-    METHODS.bind("crl", **(settings | changes))(model, loss, batches or real())
+    train.fit(model, loss, batches or real(), kind=METHODS["crl"], **(settings | changes))
     return model
 
 
@@ -79,11 +79,9 @@ def test_the_ranking_is_torchs_margin_ranking_with_the_next_of_the_batch():
     torch.testing.assert_close(*slopes)
 
 
-def run_of(model, directory, count=64, price=2.0):
+def run_of(model, directory, price=2.0):
     """A `Ranked` run that has not begun."""
-    own = {"crl": price, "true": LABELS[TRAIN][:count], "epochs": EPOCHS}
-    own["companions"] = {"correctness": terms.Record(count)}
-    return begun(terms.Ranked, model, directory, Batches(2), **own)
+    return begun(terms.Ranked, model, directory, Batches(2), crl=price, epochs=EPOCHS)
 
 
 def test_a_step_is_its_formula_and_counts_after_it(tmp_path):

@@ -256,16 +256,14 @@ def test_sgd_has_momentum_and_nesterov_where_it_is_asked_for(text, nesterov):
 
 
 def test_openmax_names_the_class_that_lacks_right_images_and_settings_beyond_the_classes():
-    made = SimpleNamespace(known=2)
-    target = np.repeat([0, 1], 6)
-    right = Outputs(np.eye(2)[target], ())
-    enough = scored.Scores._enough
-    enough(made, right, target, 5, [1], "1 9")
-    wrong = Outputs(np.eye(2)[np.r_[target[:-2], 0, 0]], ())
-    with pytest.raises(ValueError, match="class 1 has 4: train longer, or set rules=plain"):
-        enough(made, wrong, target, 5, [1], "1 9")
-    with pytest.raises(ValueError, match="at most K = 2 known classes; got 8 9"):
-        enough(made, right, target, 5, [], "8 9")
+    rules = {"alphas": "8 9", "tails": "5", "distance": "euclidean", "recalibrated": "half"}
+    made = SimpleNamespace(known=2, settings={"rules": rules}, _seen=lambda: (None, None))
+    pred, apart = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0], np.arange(12)[:, None] ** 2 / 1000
+    wrong = Outputs(np.eye(2)[pred] + apart, ())
+    with pytest.raises(ValueError, match=r"class 1 has 4: train longer, .* set rules=plain"):
+        scored.Scores._openmax(made, wrong, np.repeat([0, 1], 6), 5, 1)
+    with pytest.raises(ValueError, match="at most K = 2 classes; got 8 9"):
+        scored.Scores.chosen(made)
 
 
 def test_members_that_see_images_drawn_anew_each_have_their_own(tmp_path):

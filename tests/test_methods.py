@@ -81,9 +81,9 @@ def fit(name, model, directory, batches, **changes):
         "directory": directory,
         "seed": 0,
     }
-    bound = METHODS.bind(name, **(settings | SETTINGS[name] | changes))
+    settings |= SETTINGS[name] | changes
     loss = losses.softmax if name in SPARE else losses.LOSSES.bind("arpl", weight=0.1)
-    return bound(model, loss, batches)
+    return train.fit(model, loss, batches, kind=METHODS[name], **settings)
 
 
 def checkpoint(directory):
@@ -172,9 +172,8 @@ def test_generated_images_are_normalised_as_the_batches_are(tmp_path):
     ranges = []
     for mean, std in (((0.0,), (1.0,)), ((0.5,), (0.25,))):
         with train.checkpoint.seeded(0, "test"):
-            pair = {"generator": arpl_cs.generator(1, 8, width=4, latent=16)}
-            own = {"companions": pair, "beta": 0.1, "latent": 16, "mean": mean, "std": std}
-            run = begun(arpl_cs.Confusing, new_model(), tmp_path, [0], **own)
+            own = {"gan_width": 4, "beta": 0.1, "latent": 16, "mean": mean, "std": std}
+            run = begun(arpl_cs.Confusing, new_model(), tmp_path, Batches(1), **own)
             ranges.append(run.generate(8))
     torch.testing.assert_close(ranges[1], (ranges[0] - 0.5) / 0.25)
     assert ranges[0].min() >= 0

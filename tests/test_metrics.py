@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from osnb import metrics
 from osnb.metrics.counts import pieces, whole
-from osnb.metrics.coverage import harmonic, risks
-from osnb.metrics.openset import area, precision, roc_area
+from osnb.metrics.measures import area, harmonic, precision, risks, roc_area
 
 DATA = Path(__file__).parent / "data"
 POOL = st.sampled_from([-np.inf, -7.5, -1.0, -0.0, 0.0, 1e-38, 0.5, 1.0, 1.0 + 2**-20, np.inf])
@@ -198,7 +197,7 @@ def test_summary_is_every_metric_called_by_name(sample):
     }
 
 
-def testharmonic_numbers_match_their_sum():
+def test_harmonic_numbers_match_their_sum():
     for n in (0, 1, 2, 100, 255, 256, 257, 1_000, 100_000):
         total = math.fsum(1 / i for i in range(1, n + 1))
         assert float(harmonic(np.array(float(n)))) == pytest.approx(total, abs=4e-15)

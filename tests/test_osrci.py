@@ -42,12 +42,11 @@ def replaced(kind):
 def first_stage(tmp_path_factory):
     """A trained `Gan` and its classifier, in evaluation mode."""
     model = new_model(name="osrci")
-    parts = osrci.companions(model, 1, 8, seed=0, rate=2e-3, width=8, latent=16)
-    own = {"companions": parts, "stage": 1, "latent": 16, "mean": (0.0,), "std": (1.0,)}
+    own = {"gan_rate": 2e-3, "gan_width": 8, "latent": 16, "mean": (0.0,), "std": (1.0,)}
     own |= {"optimizer": osrci.adam(model, rate=2e-3), "epochs": 8}
     run = begun(osrci.Gan, model, tmp_path_factory.mktemp("run") / "gan", Batches(), **own)
     run.train()
-    for part in (model, parts["encoder"], parts["generator"]):
+    for part in (model, run.companions["encoder"], run.companions["generator"]):
         part.eval()
     return run
 

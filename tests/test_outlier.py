@@ -50,7 +50,7 @@ def trained(directory, batches=None, loss=losses.softmax, rate=0.1, **changes):
     settings = {"epochs": EPOCHS, "schedule": train.constant, "validate": lambda _: {}, "seed": 0}
     settings |= {"optimizer": torch.optim.SGD(model.parameters(), lr=rate), "directory": directory}
     settings |= {"outside": Twice(), "every": 0.0}
-    terms.outlier(model, loss, batches or Batches(3), **(settings | changes))
+    train.fit(model, loss, batches or Batches(3), kind=terms.Exposed, **(settings | changes))
     return model
 
 
@@ -68,7 +68,7 @@ def test_unevenness_is_cross_entropy_against_the_uniform_distribution():
 
 def test_a_step_is_its_formula_from_one_pass_through_the_batch_norms(tmp_path):
     model, (images, labels) = new_model(name="osrci"), next(Batches(1)(1))
-    run = begun(terms.Exposed, model, tmp_path, Batches(1), outside_weight=0.3)
+    run = begun(terms.Exposed, model, tmp_path, Batches(1), outside=Twice(), outside_weight=0.3)
     others, _ = next(Twice()(1))
     found = run.values(torch.cat([images, others]), labels)
     assert found.shape == (32,)

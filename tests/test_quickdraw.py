@@ -14,7 +14,7 @@ from PIL import Image
 from scipy.ndimage import distance_transform_edt
 
 from osnb.base import workbook
-from osnb.base.files import verified
+from osnb.base.workbook import verified
 from osnb.datasets import READERS
 from osnb.datasets.augment import AUGMENT, LINES, randaugment
 from osnb.datasets.quickdraw import FOLDER, MOST, drawings, rendered, strokes

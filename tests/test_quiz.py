@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from nbgrader.utils import determine_grade
 
-from osnb.base import notebooks, workbook
+from osnb.base import workbook
 from osnb.teach import exercise
 
 SOURCES = sorted((workbook.root() / "notebooks").glob("*.ipynb"))
@@ -52,7 +52,7 @@ def test_no_letter_is_right_much_more_often_than_others():
 def test_each_function_is_granted_by_itself_and_an_untouched_quiz_shows_nothing(source):
     for text, of in cells(source):
         if of.get("grade_id") == "quiz":
-            last = ast.parse(notebooks.cleared(text, name=source.name)).body[-1]
+            last = ast.parse(workbook.cleared(text, name=source.name)).body[-1]
             assert not isinstance(last, ast.Expr)
         elif of.get("grade") and of["grade_id"] != "quiz-check":
             asked = text.count("exercise.check(")

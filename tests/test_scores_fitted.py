@@ -13,12 +13,12 @@ from osnb import metrics, scores
 from osnb.base.labels import NEGATIVE, UNKNOWN
 from osnb.base.outputs import Outputs
 from osnb.datasets.vision import torchvision  # noqa: F401  # pytorch-ood, imported later, needs the guard
-from osnb.scores import DISTANCES, FITTED, POST_HOC, READ, SCORES, WEIGHTS
+from osnb.scores import DISTANCES, POST_HOC, READ, SCORES, WEIGHTS
 
 SETTINGS = {"tail": 8, "alpha": 3, "distance": "both", "weights": "ranked", "score": "log_odds"}
 FITS = {
-    "openmax": partial(FITTED["openmax"], **SETTINGS),
-    "mahalanobis": FITTED["mahalanobis"],
+    "openmax": partial(scores.openmax, **SETTINGS),
+    "mahalanobis": scores.mahalanobis,
 }
 
 
@@ -115,7 +115,7 @@ def test_the_weibull_distribution_is_at_least_as_likely_as_scipys(spread):
 
     far = spread * np.random.default_rng(0).gamma(5, 1, 40)
     logits = np.column_stack([far, np.zeros(40)])
-    _, least, shape, scale = scores.fitted._fit_tail(logits, 0, 20, lambda z, mean: z[:, 0])
+    _, least, shape, scale = scores.rules._fit_tail(logits, 0, 20, lambda z, mean: z[:, 0])
     x = np.sort(far)[-20:] - least + 10_000
     theirs = weibull_min.fit(x, floc=0)
     ours = weibull_min.logpdf(x, shape, 0, scale).sum()

@@ -78,8 +78,8 @@ def test_a_restriction_is_told_and_numbers_the_known_classes_anew():
 def test_a_split_or_data_set_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match=r"MNIST, .*TinyImageNet and a split 0 to 4; got .* 5"):
         PROTOCOLS.bind("mnist", split=5)()
-    with pytest.raises(TypeError, match="'mnist' needs split"):
-        PROTOCOLS.bind("mnist")
+    with pytest.raises(TypeError, match=r"missing .* 'split'"):
+        PROTOCOLS.bind("mnist")()
     with pytest.raises(KeyError, match="aircraft, cars, cub, imagenet"):
         protocols.ssb("dogs")
 

@@ -15,20 +15,10 @@ class Catalogue(dict):
         """The function called `name` with those of the settings that its signature declares.
 
         A signature states what a function needs, so a notebook can offer all its parameters
-        and each function takes its own.
+        and each function takes its own. One that lacks is named by Python, at the call.
 
         Raises:
             KeyError: no such name; the message lists the valid ones.
-            TypeError: a keyword-only argument without a default is not among the settings.
         """
         asked = inspect.signature(self[name]).parameters
-        needed = [
-            key
-            for key, parameter in asked.items()
-            if parameter.kind is parameter.KEYWORD_ONLY
-            and parameter.default is parameter.empty
-            and key not in settings
-        ]
-        if needed:
-            raise TypeError(f"{name!r} needs {', '.join(needed)}")
         return partial(self[name], **{key: settings[key] for key in asked if key in settings})

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from osnb.base import workbook
-from osnb.base.files import digest, file_hash, write_json
+from osnb.base.workbook import digest, file_hash, write_json
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,50 +1,28 @@
-"""Where the project lies, what its params files describe, and how its files are written.
+"""Where the project lies, what its notebooks and params files declare, and how files are written.
 
 What asks for `root` or `PACKAGE` calls it through this module, so that replacing `workbook.root`
-replaces it everywhere; the rest comes from the files beside it.
+replaces it everywhere.
 """
 
+import ast
+import hashlib
+import json
+import math
 import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from osnb.base.files import digest, file_hash, write_json, writing
-from osnb.base.notebooks import (
-    LOCAL,
-    PLAIN,
-    checked,
-    code_cells,
-    declared,
-    difference,
-    params,
-    variant,
-)
-
 PACKAGE = Path(__file__).parent.parent
+LOCAL = {"run", "data", "machine"}  # they change no number: names, places
 # what two runs of one experiment may differ in: chance, and how a machine does the work
 REPEATS = LOCAL | {"seed", "split", "devices", "threads"}
-
-__all__ = [
-    "LOCAL",
-    "PACKAGE",
-    "PLAIN",
-    "checked",
-    "code_cells",
-    "data",
-    "declared",
-    "difference",
-    "digest",
-    "experiments",
-    "file_hash",
-    "out",
-    "params",
-    "root",
-    "seed_all",
-    "variant",
-    "write_json",
-    "writing",
-]
+PLAIN = r"[A-Za-z0-9_][A-Za-z0-9_.+=-]*"  # a name that is one everywhere: files, archives, shells
+REGIONS = {"SOLUTION": "...", "HIDDEN TESTS": None}  # what stands in a region's place
 
 
 def root() -> Path:
@@ -97,3 +75,230 @@ def seed_all(seed: int) -> None:
     np.random.seed(seed)  # noqa: NPY002, for libraries that draw from it
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(seed)
+
+
+# How files are written, and what tells one from another.
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Path]:
+    """A path to write to that becomes `path` only when the block ends well.
+
+    The file is written beside `path`, synced and renamed, so that a reader sees the old
+    file or the new one, never a part; on an error the old file stays and the part is removed.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
+    os.close(handle)
+    aside = Path(name)
+    try:
+        yield aside
+        with aside.open("rb+") as file:
+            os.fsync(file.fileno())
+        aside.chmod(0o644)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def digest(*parts: str | bytes | Path) -> str:
+    """sha256, in hex, of texts, bytes and the contents of files, in the order given."""
+    total = hashlib.sha256()
+    for part in parts:
+        data = part.read_bytes() if isinstance(part, Path) else part
+        data = data.encode() if isinstance(data, str) else data
+        total.update(len(data).to_bytes(8, "big"))  # so that ("ab", "c") is not ("a", "bc")
+        total.update(data)
+    return total.hexdigest()
+
+
+def file_hash(path: Path) -> str:
+    """sha256 of a file in hex, as the command sha256sum prints it."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@cache
+def verified(path: Path) -> Path:
+    """The path of a file that ships with the package, once its bytes are the right ones.
+
+    They are compared with SHA256SUMS beside it (`sha256sum -c` reads that too), once a process.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: its bytes are others.
+    """
+    sums = (path.parent / "SHA256SUMS").read_text().split()
+    expected = dict(zip(sums[1::2], sums[::2], strict=True))[path.name]
+    if (actual := file_hash(path)) != expected:
+        raise ValueError(
+            f"{path} is broken: need sha256 {expected}; got {actual}: take it from a fresh clone"
+        )
+    return path
+
+
+def write_json(path: Path, content: Mapping) -> None:
+    """Write `content` as indented json with sorted keys, aside and renamed."""
+    with writing(path) as aside:
+        aside.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+
+
+# What a notebook declares: its code cells, and its parameters held against their types.
+
+
+def code_cells(notebook: Path, *, parameters: bool = True) -> list[str]:
+    """The source of each code cell as students get it, the cells of a quiz left out.
+
+    That is what the numbers of a run follow from: neither a solution nor a hidden test changes
+    one. Left out are injected parameters and cells tagged `course`.
+
+    Args:
+        notebook: its path.
+        parameters: whether the cell tagged `parameters` is wanted too.
+
+    Raises:
+        ValueError: a solution or a hidden test is not closed, or a cell is no Python.
+    """
+    skipped = {"injected-parameters", "course"} | (set() if parameters else {"parameters"})
+    texts = []
+    for number, text, tags in _code(notebook):
+        if not skipped & tags:
+            texts.append(cleared(text, name=Path(notebook).name))
+            _parsed(texts[-1], notebook, number)
+    return texts
+
+
+def _code(notebook: Path) -> Iterator[tuple[int, str, set[str]]]:
+    """Number, source and tags of each code cell."""
+    cells = json.loads(Path(notebook).read_text(encoding="utf8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    for number, cell in enumerate(code, start=1):
+        yield number, "".join(cell["source"]), set(cell["metadata"].get("tags", []))
+
+
+def _parsed(text: str, notebook: Path, number: int) -> ast.Module:
+    """The tree of a cell's code."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "text", None) or ""
+        magic = line.lstrip().startswith(("%", "!"))
+        reason = "magics and shell commands hide what it uses" if magic else error.args[0]
+        raise ValueError(
+            f"{Path(notebook).name}: code cell {number} is no plain Python ({reason}): "
+            f"{line.strip() or text[:60]!r}"
+        ) from None
+
+
+def cleared(text: str, *, name: str) -> str:
+    """A cell's text without its regions, as nbgrader clears it.
+
+    The lines from `### BEGIN SOLUTION` to `### END SOLUTION` become `...` with the indentation
+    of the first; those from `### BEGIN HIDDEN TESTS` to `### END HIDDEN TESTS` go.
+
+    Args:
+        text: of the cell.
+        name: of the notebook, for the error.
+
+    Raises:
+        ValueError: a region has one end only, or begins in another one.
+    """
+    lines, inside = [], ""
+    for line in text.split("\n"):
+        begun = next((kind for kind in REGIONS if f"BEGIN {kind}" in line), "")
+        ended = next((kind for kind in REGIONS if f"END {kind}" in line), "")
+        if (begun and inside) or (ended and ended != inside):
+            raise ValueError(f"{name} has a line {line.strip()!r} out of place in:\n{text}")
+        if begun and REGIONS[begun]:
+            lines.append(line[: len(line) - len(line.lstrip())] + REGIONS[begun])
+        elif not (inside or begun or ended):
+            lines.append(line)
+        inside = begun or (inside if not ended else "")
+    if inside:
+        raise ValueError(f"{name} has a line '### BEGIN {inside}' without its END in:\n{text}")
+    return "\n".join(lines)
+
+
+def declared(notebook: Path) -> dict[str, Any]:
+    """Names and defaults of the notebook's one cell tagged `parameters`.
+
+    Raises:
+        ValueError: there is no such cell, or more than one, or a default is no literal.
+    """
+    cells = [(text, number) for number, text, tags in _code(notebook) if "parameters" in tags]
+    if len(cells) != 1:
+        raise ValueError(
+            f"{Path(notebook).name} needs one cell tagged 'parameters'; it has {len(cells)}"
+        )
+    values = {}
+    ((text, number),) = cells
+    for statement in _parsed(text, notebook, number).body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
+                values[name] = _literal(notebook, name, value)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                values[name] = _literal(notebook, name, value)
+    return values
+
+
+def _literal(notebook: Path, name: str, node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise ValueError(
+            f"{Path(notebook).name}: the default of '{name}' must be a literal; "
+            f"got {ast.unparse(node)}"
+        ) from None
+
+
+def params(file: Path) -> dict[str, Any]:
+    """The content of a params file, read with the safe loader."""
+    import yaml
+
+    return yaml.safe_load(Path(file).read_text()) or {}
+
+
+def variant(name: str, base: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
+    """`name` and what tells `parameters` from those of `base`: NAME-seed3-split2."""
+    changed = [key for key in parameters if key not in LOCAL and parameters[key] != base[key]]
+    return "".join([name, *(difference(key, parameters[key]) for key in changed)])
+
+
+def difference(key: str, value: Any) -> str:
+    """What a run's name says of a parameter that differs: -seed3, -tails2+5 of the text "2 5".
+
+    In a text a blank becomes +, and what is neither letter, digit, dot nor _ its bytes: =2F is /.
+    So the name is plain, and other values give other names.
+    """
+    text = str(value)
+    if isinstance(value, int | float):
+        return f"-{key}{text}"
+    return f"-{key}" + re.sub(r"[^A-Za-z0-9_.]", lambda found: _bytes(found[0]), text)
+
+
+def _bytes(character: str) -> str:
+    return "+" if character == " " else "".join(f"={byte:02X}" for byte in character.encode())
+
+
+def checked(notebook: str, name: str, value: Any, default: Any) -> Any:
+    """`value` if it has the type of the parameter's default; a whole number serves as float.
+
+    Raises:
+        ValueError: it has another type, or is infinite or no number.
+    """
+    if isinstance(default, float) and type(value) is int:
+        return float(value)
+    if type(value) is not type(default):
+        hint = ""
+        if isinstance(value, str) and isinstance(default, float):
+            hint = " (yaml reads 1e-3 as text; write 1.0e-3)"
+        if isinstance(default, str) and value is not None:
+            hint = " (a text that looks like something else needs quotes, and papermill's -r)"
+        raise ValueError(
+            f"parameter '{name}' of {notebook} is {type(default).__name__}, such as {default!r}; "
+            f"got {value!r}{hint}"
+        )
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"parameter '{name}' of {notebook} needs a finite number; got {value!r}")
+    return value

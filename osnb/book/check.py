@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from osnb.base import notebooks, workbook
+from osnb.base import workbook
 from osnb.book.run import SIZES, Refused, plan
 
 MEASURED = r"Measured: about ([\d.]+) seconds? and ([\d.]+) GB on \w[^.]*\."
@@ -247,7 +247,7 @@ def _parameters(book: Book) -> Iterator[str]:
 def _cells(book: Book) -> Iterator[str]:
     for cell, tree in zip(book.code, book.trees, strict=True):
         # without solutions and hidden tests
-        text = notebooks.cleared(cell["source"], name=book.path.name).strip()
+        text = workbook.cleared(cell["source"], name=book.path.name).strip()
         lines, tags = len(text.splitlines()), cell["metadata"].get("tags", [])
         if lines > LINES and "parameters" not in tags:
             yield f"a cell has at most {LINES} lines; got {lines}, in: {_first(cell)}"

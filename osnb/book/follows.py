@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from osnb.base import workbook
-from osnb.base.files import digest
+from osnb.base.workbook import digest
 
 CELLS = "cells"  # a notebook's own code
 UNREHEARSED = "unrehearsed "  # before the digest of all numerical code, for what has no golden
 SHOWN = ("osnb.plots", "osnb.evidence")  # rooms that results are compared with as code
-NUMERICAL = ("base", "protocols", "datasets", "models", "losses.py", "train", "scores", "metrics")
-NUMERICAL += ("experiment",)
+NUMERICAL = ("base", "protocols", "datasets", "models.py", "losses.py", "train", "scores")
+NUMERICAL += ("metrics", "experiment")
 # goldens that a setting of an experiment names, all words of it
 PARTS = {"protocol": "protocol", "external": "protocol", "reader": "reader", "also": "reader"}
 PARTS |= {kind: kind for kind in ("network", "loss", "schedule", "optimizer", "rules", "watch")}

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image, ImageDraw
 
-from osnb.base.files import verified
-from osnb.base.workbook import PACKAGE
+from osnb.base.workbook import PACKAGE, verified
 from osnb.datasets.images import Images, kept
 
 FOLDER = PACKAGE / "data" / "quickdraw"

@@ -50,6 +50,23 @@ def entry(kind: str, name: str, size: str, base: Mapping[str, Any]) -> dict[str,
     return general | sizes[size] | base.get(f"{kind}s", {}).get(name, {})
 
 
+def resolved(
+    layers: Sequence[Mapping[str, Any]], overrides: str, facts: Mapping[str, Any], where: str
+) -> dict[str, Any]:
+    """The settings of a base, a benchmark, a method and a regime under overrides.
+
+    Raises:
+        ValueError: nothing reads what a method or an override sets, or the benchmark lacks what
+            the recipe needs; the message ends with `where`.
+    """
+    changed = words(overrides)
+    all_read(layers[2], laid(layers), where)
+    settings = laid([*layers, changed])
+    all_read(changed, settings, where)
+    feasible(settings, changed, facts, where)
+    return settings
+
+
 def laid(layers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Settings laid over each other: a part by the last that chose it, since whom settings count.
 

@@ -15,7 +15,7 @@ from osnb.datasets.augment import AUGMENT, OPS
 from osnb.protocols import hierarchy
 
 if TYPE_CHECKING:
-    from osnb.experiment.named import Experiment, Machine
+    from osnb.experiment import Experiment, Machine
 
 STILL = 256  # images per batch where nothing is trained
 

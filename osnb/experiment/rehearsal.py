@@ -6,13 +6,12 @@ three batches, the last one short. All draws are seeded.
 """
 
 import io
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from inspect import signature
+from inspect import getmembers, isfunction, signature
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,10 +26,11 @@ from osnb.datasets.augment import AUGMENT, OPS
 from osnb.experiment import Experiment, Machine
 from osnb.experiment.layers import catalogue
 from osnb.protocols import hierarchy
-from osnb.train import methods
+from osnb.train.methods import arpl_cs, osrci, terms
 
 Numbers = Mapping[str, Any]  # arrays by name
 KNOWN, ROWS = 5, 12
+RIGHT = (torch.arange(ROWS) * 5 % 7).float()  # how often each was, of 7 times
 OUTPUTS = {"small": 1.0, "saturated": 60.0, "tied": 0.0}  # factor on normal logits
 OF_LOSSES = {
     "softmax": {},
@@ -46,21 +46,30 @@ OF_TRANSFORMS = {
     "randaugment_crop_flip": {"n": 2, "m": 9.0, "ops": OPS["all"]},
     "crop_flip_augmix": {"severity": 3.0},
 }
-OF_NETWORKS = {"timm": {"backbone": "resnet18"}, "mlp": {"channels": 3, "size": 32}}
-WIDTHS = {"resnet18_cifar": 512, "resnet50": 30, "timm": 512}
+OF_NETWORKS = {
+    "mlp": {"size": 32},
+    "conv_dropout": {"dropout": 0.1},
+    "resnet18_cifar": {"features": 512},
+    "resnet50": {"features": 30},
+    "timm": {"backbone": "resnet18", "features": 512},
+}
 FEW = "epochs=2 batch_size=48"  # with the drawn images below, three steps an epoch, the last short
 MINI = f"{FEW} train_per_class=8 test_per_class=2 features=16 width=4"
-MADE = {  # what a method of its own kind is trained on, and with
-    "arpl_cs": {"more": "gan_width=4"},
-    "osrci": {"more": "gan_width=4 gan_epochs=1 generated=32"},
-    "proser": {"more": "plain_epochs=1"},
-    "c2ae": {"more": "gan_width=4 gan_epochs=1"},
-    "oe": {"benchmark": "imagenet200"},
-    "mcdropout": {"more": "samples=2"},
-    "ensemble": {"more": "members=2"},
+SHORT = {  # how a method with stages, companions or several looks is made small
+    "arpl_cs": "gan_width=4",
+    "osrci": "gan_width=4 gan_epochs=1 generated=32",
+    "proser": "plain_epochs=1",
+    "c2ae": "gan_width=4 gan_epochs=1",
+    "mcdropout": "samples=2",
+    "ensemble": "members=2",
 }
-TERMS = {"crl": "ranking", "outlier": "unevenness", "augmix": "divergence"}  # of methods' losses
-TERMS |= {"arpl_cs": "confusion", "osrci": "one_against_all"}
+TERMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {  # of methods' losses, of logits
+    "arpl_cs": lambda z: arpl_cs.confusion(z),
+    "augmix": lambda z: terms.divergence(z.view(3, ROWS // 3, KNOWN)),
+    "crl": lambda z: terms.ranking(z.softmax(dim=1).amax(dim=1), RIGHT, epochs=7),
+    "oe": lambda z: terms.unevenness(z),
+    "osrci": lambda z: osrci.one_against_all(z, torch.arange(ROWS) % KNOWN),
+}
 RULES = ("target", "max_softmax", "max_logit", *scores.POST_HOC)
 FITTED, LOOKS = ("openmax", "mahalanobis"), ("odin", "mcdropout", "ensemble")
 FILES = {"cifar10_parquet": "cifar10_jpeg.parquet"}  # that readers of small photographs read
@@ -84,12 +93,12 @@ def loss(name: str) -> Numbers:
     labels = torch.arange(ROWS) % (KNOWN + 1) - 1
     found = {}
     for kind, factor in OUTPUTS.items():
-        out = Outputs(*(part.clone().requires_grad_() for part in outputs(factor, columns)))
+        out = Outputs(*(part.requires_grad_() for part in outputs(factor, columns)))
         value = losses.LOSSES[name](out, labels, **settings)
         grads = torch.autograd.grad(value.sum(), tuple(out), allow_unused=True)
         found[f"{kind} value"] = value.detach().numpy()
-        for part, grad in zip(("logits", "features", "slack"), grads, strict=True):
-            found |= {f"{kind} by {part}": grad.numpy()} if grad is not None else {}
+        by = zip(out._fields, grads, strict=True)
+        found |= {f"{kind} by {part}": grad.numpy() for part, grad in by if grad is not None}
     if name == "background":
         found["prices"] = losses.class_weights(labels, classes=KNOWN + 1).numpy()
         rows = losses.background(out, labels, weights=settings["weights"], division="rows")
@@ -124,14 +133,8 @@ def network(name: str) -> Numbers:
     found = {}
     for head in heads:
         torch.manual_seed(5)
-        how = {
-            "classes": KNOWN,
-            "channels": 3,
-            "head": head,
-            "features": WIDTHS.get(name, 16),
-        } | OF_NETWORKS.get(name, {})
-        how |= {"dropout": 0.1} if name.endswith("dropout") else {}
-        model = models.MODELS.bind(name, **how)()
+        how = {"classes": KNOWN, "channels": 3, "head": head, "features": 16}
+        model = models.MODELS.bind(name, **how | OF_NETWORKS.get(name, {}))()
         images = torch.rand(8, 3, 32, 32, generator=torch.Generator().manual_seed(6))
         out = model.train()(images)
         (out.logits.square().sum() + sum(x.sum() for x in out[2:] if len(x))).backward()
@@ -146,14 +149,13 @@ def rule(name: str) -> Numbers:
     """Scores of one rule that reads outputs."""
     labels = np.arange(ROWS) % (KNOWN + 2) - 2
     found = {}
-    for kind, factor in OUTPUTS.items():
-        for columns in (KNOWN, KNOWN + 1):
-            out = Outputs(*(part.numpy() for part in outputs(factor, columns)))
-            if name in scores.POST_HOC:
-                found[f"{kind} {columns}"] = scores.POST_HOC[name](out, known=KNOWN)
-            else:
-                made = scores.columns(out, labels, known=KNOWN)
-                found |= {f"{kind} {columns} {k}": v for k, v in made.items() if name in k}
+    for (kind, factor), columns in product(OUTPUTS.items(), (KNOWN, KNOWN + 1)):
+        out = Outputs(*(part.numpy() for part in outputs(factor, columns)))
+        if name in scores.POST_HOC:
+            found[f"{kind} {columns}"] = scores.POST_HOC[name](out, known=KNOWN)
+        else:
+            made = scores.columns(out, labels, known=KNOWN)
+            found |= {f"{kind} {columns} {k}": v for k, v in made.items() if name in k}
     return found
 
 
@@ -168,11 +170,10 @@ def fitted(name: str) -> Numbers:
     if name == "mahalanobis":
         return {"scores": scores.mahalanobis(train_out, target, known=KNOWN)(out, known=KNOWN)}
     found = {}
-    for distance in ("euclidean", "cosine", "both"):
-        for weights in ("half", "ranked"):
-            how = {"tail": 8, "alpha": 3, "distance": distance, "weights": weights}
-            made = scores.openmax(train_out, target, known=KNOWN, score="log_odds", **how)
-            found[f"{distance} {weights}"] = made(out, known=KNOWN)
+    for distance, weights in product(scores.DISTANCES, scores.WEIGHTS):
+        how = {"tail": 8, "alpha": 3, "distance": distance, "weights": weights}
+        made = scores.openmax(train_out, target, known=KNOWN, score="log_odds", **how)
+        found[f"{distance} {weights}"] = made(out, known=KNOWN)
     return found
 
 
@@ -236,73 +237,61 @@ def _photographs() -> pd.DataFrame:
 
 def measure(name: str) -> Numbers:
     """A measure on scores with and without ties, in each of its conventions."""
-    found = {}
+    of, found = getattr(metrics, name), {}
     for digits in (9, 0):
-        value = MEASURES[name](getattr(metrics, name), drawn(digits))
-        if isinstance(value, Mapping):
-            parts = value
-        else:
-            parts = dict(enumerate(value)) if isinstance(value, tuple | list) else {"": value}
-        found |= {f"{digits} {key}": part for key, part in parts.items()}
+        columns = drawn(digits, name)
+        given = {k: v for k, v in columns.items() if k in signature(of).parameters}
+        values = [of(**given | how) for how in SETTINGS.get(name, [{}])]
+        if len(values) == 1:
+            (values,) = values
+        elif isinstance(values[0], tuple):
+            values = [part for value in values for part in value]
+        if not isinstance(values, Mapping):
+            values = dict(enumerate(values)) if isinstance(values, tuple | list) else {"": values}
+        found |= {f"{digits} {key}": part for key, part in values.items()}
     return found
 
 
-def drawn(digits: int) -> SimpleNamespace:
-    """Scores of known and unknown samples, rounded, and what measures take besides."""
+def drawn(digits: int, name: str) -> dict[str, Any]:
+    """Scores of known and unknown samples, rounded, and what a measure takes besides, by name."""
     rng = np.random.default_rng(0)
     known, unknown = rng.normal(1, 1, 60).round(digits), rng.normal(0, 1, 40).round(digits)
-    correct, unit = rng.random(60) < 0.8, rng.integers(0, 6, 60)
+    correct, units = rng.random(60) < 0.8, rng.integers(0, 6, 60)
     right = np.r_[correct, unknown > 1.5]
-    return SimpleNamespace(
-        known=known,
-        unit=unit,
-        correct=correct,
-        both=(known, unknown),
-        shares=[1 / (1 + np.exp(-part)) for part in (known, unknown)],
-        all=(known, correct, unknown),
-        whole=(np.r_[known, unknown], right),
-        kind=np.where(right, "", rng.choice(["near", "wrong"], 100)),
-        pair=metrics.role_weights(unit, unit[:40], seed=1, resamples=20),
-    )
+    kind = np.where(right, "", rng.choice(["near", "wrong"], 100))
+    shares = [1 / (1 + np.exp(-part)) for part in (known, unknown)]
+    given = {"known": known, "correct": correct, "unknown": unknown, "values": known}
+    given |= {"units": units, "seed": 1, "resamples": 20, "offset": 0.2}
+    given |= dict(zip(("known_target", "other_max"), shares, strict=True))
+    given["weights"] = metrics.role_weights(units, units[:40], seed=1, resamples=20)
+    if name in POOLED:
+        given |= {"score": np.r_[known, unknown], "correct": right, "kind": kind}
+        given["weights"] = metrics.bootstrap_weights(kind, seed=1, resamples=20)
+    if name == "role_weights":
+        given |= {"known": units, "unknown": units[:40]}
+    return given
 
 
-MEASURES: dict[str, Callable] = {
-    "accuracy": lambda f, x: f(x.correct),
-    "auroc": lambda f, x: [f(*x.both, convention=rule) for rule in ("exact", "kim")],
-    "average_precision": lambda f, x: [f(*x.both, convention=c) for c in ("exact", "openood")],
-    "fpr_at_tpr": lambda f, x: [
-        f(*x.both, tpr=0.95, convention=rule) for rule in ("exact", "kim", "openood")
-    ],
-    "oscr": lambda f, x: [
-        part for rule in ("exact", "palechor", "bisgin") for part in f(*x.all, convention=rule)
-    ],
-    "oscr_area": lambda f, x: f(*x.all),
-    "ccr_at_fpr": lambda f, x: [
-        f(*x.all, fpr=fpr, convention=rule)
-        for fpr in (0.01, 0.1, 0.5)
-        for rule in ("exact", "palechor", "bisgin")
-    ],
-    "confidence": lambda f, x: f(*x.shares, offset=0.2),
-    "openness": lambda f, _: f(training=20, target=20, testing=200),
-    "summary": lambda f, x: f(*x.all),
-    "aurc_parts": lambda f, x: f(x.whole[0], x.kind),
-    "coverage_at_risk": lambda f, x: f(*x.whole, risk=0.2),
-    "risk_coverage": lambda f, x: f(*x.whole),
-    "aurc": lambda f, x: [f(*x.whole, convention=rule) for rule in ("exact", "kim")],
-    "e_aurc": lambda f, x: [f(*x.whole, convention=rule) for rule in ("exact", "kim")],
-    "augrc": lambda f, x: f(*x.whole),
-    "interval": lambda f, x: f(x.known),
-    "p_value": lambda f, x: f(x.known),
-    "bootstrap_weights": lambda f, x: f(x.unit, seed=1, resamples=20),
-    "role_weights": lambda f, x: f(x.unit, x.unit[:40], seed=1, resamples=20),
-    "balanced_weights": lambda f, _: f(60, 40, seed=3),
-    "bootstrap_summary": lambda f, x: f(*x.all, weights=x.pair),
-    "bootstrap_oscr": lambda f, x: f(*x.all, weights=x.pair, fpr=np.array([0.1, 0.5])),
-    "bootstrap_augrc": lambda f, x: f(*x.all, weights=x.pair),
-    "bootstrap_confidence": lambda f, x: f(*x.shares, offset=0.2, weights=x.pair),
-    "bootstrap_aurc": lambda f, x: f(
-        *x.whole, weights=metrics.bootstrap_weights(x.kind, seed=1, resamples=20)
-    ),
+def conventions(*names: str, **settings: Any) -> list[dict[str, Any]]:
+    """The settings with each convention."""
+    return [settings | {"convention": name} for name in names]
+
+
+POOLED = ("risk_coverage", "aurc", "e_aurc", "augrc", "aurc_parts", "coverage_at_risk")
+POOLED += ("bootstrap_aurc",)  # measures of scores that are right or wrong, known or not
+OURS = ("exact", "palechor", "bisgin")
+SETTINGS = {  # of measures, where they have some of their own
+    "auroc": conventions("exact", "kim"),
+    "average_precision": conventions("exact", "openood"),
+    "fpr_at_tpr": conventions("exact", "kim", "openood", tpr=0.95),
+    "oscr": conventions(*OURS),
+    "ccr_at_fpr": [how for q in (0.01, 0.1, 0.5) for how in conventions(*OURS, fpr=q)],
+    "openness": [{"training": 20, "target": 20, "testing": 200}],
+    "coverage_at_risk": [{"risk": 0.2}],
+    "aurc": conventions("exact", "kim"),
+    "e_aurc": conventions("exact", "kim"),
+    "balanced_weights": [{"known": 60, "unknown": 40, "seed": 3}],
+    "bootstrap_oscr": [{"fpr": np.array([0.1, 0.5])}],
 }
 
 
@@ -310,27 +299,17 @@ def method(name: str) -> Numbers:
     """A method, all its stages, on its own: neither schedule nor augmentation has a part in it."""
     parts, needs = (catalogue("recipes")[x] for x in ("methods", "needs"))
     needing = {parts[name].get("loss"), parts[name].get("training")} & {*needs["negatives"]}
-    benchmark = "p2" if needing else "tinyimagenet"
-    how = {"benchmark": benchmark, "more": ""} | MADE.get(name, {})
-    more = f"schedule=constant augmentation=none rules=plain watch=held_out {how['more']}"
-    return recipe(how["benchmark"], more=more, method=name) | term(name.replace("oe", "outlier"))
+    benchmark = "imagenet200" if name == "oe" else "p2" if needing else "tinyimagenet"
+    more = f"schedule=constant augmentation=none rules=plain watch=held_out {SHORT.get(name, '')}"
+    return recipe(benchmark, more=more, method=name) | term(name)
 
 
 def term(name: str) -> Numbers:
     """Value and gradient of what a method adds to its loss."""
-    if name not in TERMS:
-        return {}
-    of = getattr(sys.modules[methods.METHODS[name].__module__], TERMS[name])
     found = {}
-    for kind, factor in OUTPUTS.items():
+    for kind, factor in OUTPUTS.items() if name in TERMS else ():
         given = outputs(factor).logits.requires_grad_()
-        if name == "crl":
-            right = (torch.arange(ROWS) * 5 % 7).float()
-            value = of(given.softmax(dim=1).amax(dim=1), right, epochs=7)
-        elif name == "osrci":
-            value = of(given, torch.arange(ROWS) % KNOWN)
-        else:
-            value = of(given.view(3, ROWS // 3, KNOWN) if name == "augmix" else given)
+        value = TERMS[name](given)
         (gradient,) = torch.autograd.grad(value.sum(), given)
         found |= {f"{kind} term": value.detach().numpy(), f"{kind} slope": gradient.numpy()}
     return found
@@ -389,7 +368,7 @@ REHEARSALS: dict[str, dict[str, Callable[[], Numbers]]] = {
     "rule": _each(rule, RULES) | _each(fitted, FITTED) | _each(looks, LOOKS),
     "protocol": _each(protocol, protocols.PROTOCOLS),
     "reader": _each(reader, (*FREE, *FILES)),
-    "measure": _each(measure, MEASURES),
+    "measure": _each(measure, (name for name, _ in getmembers(metrics, isfunction))),
     "method": _each(method, catalogue("recipes")["methods"]),
     "regime": _each(regime, catalogue("recipes")["regimes"].keys() - {"baseline"}),
     "rules": _each(rules, ("fitted", "chosen")),

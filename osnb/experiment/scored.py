@@ -20,7 +20,7 @@ from osnb.experiment.trained import members
 from osnb.train import methods
 
 if TYPE_CHECKING:
-    from osnb.experiment.named import Experiment
+    from osnb.experiment import Experiment
 
 Rule = Callable[[Batches, Outputs], np.ndarray]  # (N,) of batches and what the network says
 
@@ -55,13 +55,12 @@ class Scores:
     def __init__(self, network: nn.Module, parts: Parts, directory: Path):
         self.network, self.parts, self.directory = network, parts, directory
         self.settings, self.known = parts.settings, parts.known
-        self.alone = self.settings["answer"]["name"] == "one"
         self.selection: pd.DataFrame | None = None
         make = {"plain": dict, "fitted": self.fitted, "chosen": self.chosen}
         self.rules: Mapping[str, Rule] = make[self.settings["rules"]["name"]]()
         source = self.settings["reader"]["name"]
-        self.sets = [(source, None, parts.test), *parts.far]
-        self.outs = [self.says(batches) for *_, batches in self.sets]
+        sets = [(source, self._groups(parts.test.rows), parts.test), *parts.far]
+        self.sets = [(*each, self.says(each[-1])) for each in sets]
 
     def says(self, batches: Batches) -> Outputs:
         """What the networks of the run together say of an unshuffled pass.
@@ -77,20 +76,20 @@ class Scores:
 
     def table(self) -> pd.DataFrame:
         """One row per test image: who it is, and every rule's score."""
-        rows = [self._rows(*each, out) for each, out in zip(self.sets, self.outs, strict=True)]
-        return pd.concat(rows, ignore_index=True)
+        return pd.concat([self._rows(*each) for each in self.sets], ignore_index=True)
 
-    def _rows(self, source: str, group: str | None, batches: Batches, out: Outputs) -> pd.DataFrame:
+    def _rows(
+        self, source: str, group: pd.Series | str, batches: Batches, out: Outputs
+    ) -> pd.DataFrame:
         rows, known = batches.rows, self.known
         columns = scores.columns(out, rows["label"].to_numpy(), known=known)
         for name, rule in scores.POST_HOC.items():
-            if self.alone or name != "feature_norm":
+            if name != "feature_norm" or self.settings["answer"]["name"] == "one":
                 columns[name] = rule(out, known=known)
         columns |= {name: rule(batches, out) for name, rule in self.rules.items()}
-        own = {"model": self.network, "batches": batches, "directory": self.directory}
-        columns |= methods.OWN.bind(self.settings["training"]["name"], known=known, **own)(out)
-        if group is None:
-            group = self._groups(rows)
+        if (method := self.settings["training"]["name"]) in methods.OWN:
+            own = {"model": self.network, "batches": batches, "directory": self.directory}
+            columns["own"] = methods.OWN.bind(method, known=known, **own)(out)
         table = rows.rename(columns={"wnid": "class"}).assign(source=source, group=group, **columns)
         return table[[*tables.COLUMNS, *(name for name in columns if name != "pred")]]
 
@@ -104,7 +103,7 @@ class Scores:
     def means(self) -> pd.DataFrame:
         """Mean softmax of each class's images over the known classes, one row per class."""
         found = []
-        for (source, _, batches), out in zip(self.sets, self.outs, strict=True):
+        for source, _, batches, out in self.sets:
             softmax = pd.DataFrame(scores.softmax(out, known=self.known))
             mean = softmax.groupby(batches.rows["wnid"].to_numpy()).mean()
             found.append(mean.rename_axis("class").reset_index().round(5).assign(source=source))
@@ -136,7 +135,10 @@ class Scores:
         out, target = self._seen()
         tops = [int(alpha) for alpha in how["alphas"] if int(alpha) <= self.known]
         tails = [int(tail) for tail in how["tails"]]
-        self._enough(out, target, max(tails), tops, how["alphas"])
+        if not tops:
+            came = self.settings["rules"]["alphas"]
+            raise ValueError(f"alphas: need one of at most K = {self.known} classes; got {came}")
+        self._openmax(out, target, max(tails), tops[0])  # refuses classes that lack right images
         pair = self.parts.held_out, self.parts.batches(self.parts.of("val", "negative"))
         pair = [(batches, train.predict(self.network, batches)) for batches in pair]
         heats = product(map(float, how["temperatures"]), map(float, how["epsilons"]))
@@ -154,19 +156,6 @@ class Scores:
         """What the network says of the training images, unshuffled, and their labels."""
         rows = self.parts.taught
         return train.predict(self.network, self.parts.batches(rows)), rows["label"].to_numpy()
-
-    def _enough(self, out: Outputs, target, most: int, tops: list[int], alphas) -> None:
-        if not tops:
-            raise ValueError(
-                f"alphas: need one of at most K = {self.known} known classes; got {alphas}"
-            )
-        right = target[scores.predicted(out, known=self.known) == target]
-        counts = np.bincount(right, minlength=self.known)
-        if counts.min() < most:
-            raise ValueError(
-                f"OpenMax needs {most} rightly classified training images of each class (tails); "
-                f"class {counts.argmin()} has {counts.min()}: train longer, or set rules=plain"
-            )
 
     def _openmax(self, out: Outputs, target: np.ndarray, tail: int, alpha: int) -> Rule:
         """Log-odds of not being unknown."""

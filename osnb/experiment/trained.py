@@ -1,4 +1,4 @@
-"""The network of an experiment, its loss, and the training."""
+"""The network of an experiment, its loss, the training, and what is measured after each epoch."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -11,14 +11,17 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from osnb import losses, models, train
+from osnb import losses, metrics, models, scores, train
 from osnb.base import workbook
-from osnb.experiment import watched
+from osnb.base.outputs import Outputs
 from osnb.experiment.parts import Parts
 from osnb.train import methods
 
 if TYPE_CHECKING:
-    from osnb.experiment.named import Experiment
+    from osnb.experiment import Experiment
+
+SEEN = {"max_logit": scores.max_logit, "max_softmax": scores.max_softmax_log_odds}
+SEEN |= {"feature_norm": scores.feature_norm}
 
 
 def network(experiment: "Experiment", parts: Parts) -> nn.Module:
@@ -80,9 +83,9 @@ def fit(
         folder = directory / f"member{i}" if len(networks) > 1 else directory
         folder.mkdir(exist_ok=True)
         own = {"optimizer": optimizer(settings["optimizer"], member), "directory": folder}
-        own |= {"validate": watched.validate(settings["watch"]["name"], parts, folder)}
+        own |= {"validate": validate(settings["watch"]["name"], parts, folder)}
         own["seed"] = experiment.seed + i * step
-        history = methods.METHODS[name](member, criterion, batches, **own, **how)
+        history = train.fit(member, criterion, batches, kind=methods.METHODS[name], **own, **how)
     return history
 
 
@@ -104,3 +107,66 @@ def optimizer(settings: Mapping[str, Any], network: nn.Module) -> Optimizer:
 
 def _named(part: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return part["name"], {k: v for k, v in part.items() if k != "name"}
+
+
+# What is measured after every epoch; gamma alone says which epoch is the best.
+
+
+def validate(name: str, parts: Parts, directory: Path) -> Callable[[nn.Module], dict[str, float]]:
+    """The measures gamma, held_out or test, as `train.fit` asks for them."""
+    measure = {"gamma": gamma, "held_out": held_out, "test": partial(on_test, directory=directory)}
+    return partial(measure[name], parts=parts)
+
+
+def gamma(network: nn.Module, parts: Parts) -> dict[str, float]:
+    """Equation 7 of Palechor et al. 2023 and accuracy, on all validation images; `best` is gamma.
+
+    The offset is 1 / K where the largest known probability cannot fall below that, and 0 for a
+    network with more outputs than known classes.
+    """
+    batches, known = parts.validation, parts.known
+    out, labels = train.predict(network, batches), batches.rows["label"].to_numpy()
+    target, is_known = scores.target(out, labels, known=known), labels >= 0
+    offset = 1 / known if parts.outputs == known else 0.0
+    measured = metrics.confidence(target[is_known], target[~is_known], offset=offset)
+    right = scores.predicted(out, known=known) == labels
+    accuracy = metrics.accuracy(right[is_known])
+    return measured | {"accuracy": accuracy, "best": measured["gamma"]}
+
+
+def held_out(network: nn.Module, parts: Parts) -> dict[str, float]:
+    """Accuracy, mean feature norm and mean largest logit on held-out known images."""
+    batches, known = parts.held_out, parts.known
+    out, labels = train.predict(network, batches), batches.rows["label"].to_numpy()
+    right = scores.predicted(out, known=known) == labels
+    norm, top = scores.feature_norm(out, known=known), scores.max_logit(out, known=known)
+    measured = {"accuracy": right, "feature_norm": norm, "max_logit": top}
+    return {name: float(value.mean()) for name, value in measured.items()}
+
+
+def on_test(network: nn.Module, parts: Parts, directory: Path) -> dict[str, float]:
+    """`held_out`; AUROC and norms of features on all test images; mean norm of the head's rows.
+
+    Two features of every test image are kept in outputs.parquet, epoch by epoch.
+    """
+    out, known = train.predict(network, parts.test), parts.known
+    of_known = (parts.test.rows["label"] >= 0).to_numpy()
+    values = {name: rule(out, known=known) for name, rule in SEEN.items()}
+    measured = {f"auroc_{n}": metrics.auroc(x[of_known], x[~of_known]) for n, x in values.items()}
+    norm = values["feature_norm"]
+    measured |= {"norm_known": norm[of_known].mean(), "norm_unknown": norm[~of_known].mean()}
+    if out.features.shape[1] == 2:
+        _keep(out, parts.test.rows, directory)
+    rows = next(network.head.parameters()).detach().norm(dim=1).mean()
+    return held_out(network, parts) | measured | {"norm_of_classes": rows}
+
+
+def _keep(out: Outputs, rows: pd.DataFrame, directory: Path) -> None:
+    """Add both features of every test image after this epoch to outputs.parquet."""
+    path, history = directory / "outputs.parquet", directory / "history.parquet"
+    done = len(pd.read_parquet(history)) if history.is_file() else 0
+    before = [pd.read_parquet(path).query(f"epoch <= {done}")] if done else []
+    new = rows[["sample", "role", "label"]].reset_index(drop=True)
+    new[["x", "y"]] = out.features
+    with workbook.writing(path) as aside:
+        pd.concat([*before, new.assign(epoch=done + 1)]).to_parquet(aside, index=False)

@@ -20,22 +20,20 @@ from osnb.metrics.bootstrap import (
     role_weights,
     summary,
 )
-from osnb.metrics.coverage import (
+from osnb.metrics.measures import (
+    accuracy,
     augrc,
     aurc,
     aurc_parts,
-    coverage_at_risk,
-    e_aurc,
-    risk_coverage,
-)
-from osnb.metrics.openset import (
-    accuracy,
     auroc,
     average_precision,
     ccr_at_fpr,
     confidence,
+    coverage_at_risk,
+    e_aurc,
     fpr_at_tpr,
     openness,
     oscr,
     oscr_area,
+    risk_coverage,
 )

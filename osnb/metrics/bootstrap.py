@@ -11,12 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from osnb.metrics import measures
 from osnb.metrics.counts import Counts, both, column, flags, pieces
-from osnb.metrics.coverage import harmonic, least_risk, risks
-from osnb.metrics.openset import area, false_at, precision, right_at, roc_area
 
-FPRS = 1e-3, 1e-2, 1e-1, 1.0
+FPRS = np.array([1e-3, 1e-2, 1e-1, 1.0])
 TPR = 0.95
+SHARES = measures.area, measures.roc_area, measures.precision, measures.risks  # add up over pieces
+NAMES = ("accuracy", "oscr_area", *(f"ccr_at_fpr_{q:g}" for q in FPRS), "auroc", "fpr95")
+NAMES += ("average_precision", "aurc", "e_aurc")
 ENOUGH = 20  # resamples after which two roles are drawn alike by chance once in 10^8
 CACHED = 1 << 16  # weights in a piece: small enough for its arrays to stay in the cache
 
@@ -45,25 +47,17 @@ def summary(known: np.ndarray, correct: np.ndarray, unknown: np.ndarray) -> dict
         ValueError: an input is empty, a score is NaN, or correct is not (K,) bool.
     """
     both(known, unknown)
-    sums, ccr = np.zeros(4), {}
+    sums, ccr = np.zeros(4), np.zeros(len(FPRS))
     for piece in pieces(known, correct, unknown):
-        sums += area(piece), roc_area(piece), precision(piece), risks(piece)
+        sums += [share(piece) for share in SHARES]
         # The last piece that starts below a rate holds it.
-        ccr |= {q: right_at(piece, q) for q in FPRS if piece.unknown[0] / len(unknown) <= q}
+        ccr = np.where(piece.unknown[0] / len(unknown) <= FPRS, measures.right_at(piece, FPRS), ccr)
         if piece.known[0] / len(known) < TPR <= piece.known[-1] / len(known):
-            fpr = false_at(piece, TPR)
-    samples, right = len(known) + len(unknown), piece.right[-1]
-    values = {
-        "accuracy": right / len(known),
-        "oscr_area": sums[0],
-        **{f"ccr_at_fpr_{q:g}": ccr[q] for q in FPRS},
-        "auroc": sums[1],
-        "fpr95": fpr,
-        "average_precision": sums[2],
-        "aurc": sums[3] / samples,
-        "e_aurc": sums[3] / samples - least_risk(1 - right / samples),
-    }
-    return {name: float(value) for name, value in values.items()}
+            fpr = measures.false_at(piece, TPR)
+    samples, accuracy = len(known) + len(unknown), piece.right[-1] / len(known)
+    aurc, risk = sums[3] / samples, 1 - piece.right[-1] / samples
+    values = accuracy, sums[0], *ccr, sums[1], fpr, sums[2], aurc, aurc - measures.least_risk(risk)
+    return dict(zip(NAMES, map(float, values), strict=True))
 
 
 def bootstrap_summary(
@@ -118,7 +112,7 @@ def bootstrap_oscr(
     """
     both(known, unknown)
     pieces = _resampled(known, correct, unknown, weights)
-    return np.concatenate([_right_at(piece, np.asarray(fpr)) for piece in pieces])
+    return np.concatenate([measures.right_at(piece, fpr) for piece in pieces])
 
 
 def bootstrap_aurc(
@@ -242,7 +236,8 @@ def _resampled(
         raise ValueError(f"need {len(known)} booleans; got {len(correct)}")
     scores = np.concatenate([known, unknown], dtype=np.float64)
     order = np.argsort(-scores, kind="stable")
-    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
+    ranked = scores[order]  # compared, not subtracted: equal infinities are a tie
+    ends = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(order) - 1)
     is_known = order < len(known)
     is_right = np.append(correct, np.zeros(len(unknown), bool))[order]
     step = max(1, CACHED // len(order))
@@ -281,50 +276,29 @@ def _joined(parts: Iterable[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 
 def _summary(piece: Counts) -> dict[str, np.ndarray]:
-    ccr = _right_at(piece, np.array(FPRS)).T
-    risk = _coverage(piece)
-    return {
-        "accuracy": piece.right[:, -1] / piece.all_known,
-        "oscr_area": area(piece),
-        **{f"ccr_at_fpr_{q:g}": right for q, right in zip(FPRS, ccr, strict=True)},
-        "auroc": roc_area(piece),
-        "fpr95": _false_at(piece, TPR),
-        "average_precision": precision(piece),
-        "aurc": risk["aurc"],
-        "e_aurc": risk["e_aurc"],
-    }
-
-
-def _right_at(piece: Counts, fpr: np.ndarray) -> np.ndarray:
-    """(rows, F) share of right ones at the largest rate not above each of F."""
-    rates = piece.unknown / piece.all_unknown[:, None]
-    last = [np.searchsorted(row, fpr, side="right") - 1 for row in rates]
-    return np.take_along_axis(piece.right, np.array(last), axis=1) / piece.all_known[:, None]
-
-
-def _false_at(piece: Counts, tpr: float) -> np.ndarray:
-    """(rows,) share of unknowns accepted where the share of knowns first reaches tpr."""
-    rates = piece.known / piece.all_known[:, None]
-    first = [[np.searchsorted(row, tpr)] for row in rates]
-    return np.take_along_axis(piece.unknown, np.array(first), axis=1)[:, 0] / piece.all_unknown
+    ccr, accuracy = measures.right_at(piece, FPRS).T, piece.right[:, -1] / piece.all_known
+    oscr, auroc, average = (share(piece) for share in SHARES[:3])
+    values = accuracy, oscr, *ccr, auroc, measures.false_at(piece, TPR), average
+    _, aurc, e_aurc = _coverage(piece).values()
+    return dict(zip(NAMES, (*values, aurc, e_aurc), strict=True))
 
 
 def _coverage(piece: Counts) -> dict[str, np.ndarray]:
     """Accuracy, AURC and E-AURC with everything but the right ones as errors.
 
-    The sum within a tie is that of `osnb.metrics.coverage.risks`; its harmonic numbers are of
+    The sum within a tie is that of `osnb.metrics.measures.risks`; its harmonic numbers are of
     whole numbers up to the largest resample, so a table serves all rows.
     """
     samples, errors = piece.size[:, -1], piece.size - piece.right
     wrong, sizes = np.diff(errors), np.diff(piece.size)
     at_first = errors[:, :-1] - piece.size[:, :-1] * wrong / np.maximum(sizes, 1)
-    table = harmonic(np.arange(samples.max() + 1))
+    table = measures.harmonic(np.arange(samples.max() + 1))
     sums = wrong.sum(axis=1) + np.vecdot(at_first, np.diff(table.take(piece.size.astype(np.intp))))
     risk = errors[:, -1] / samples
     return {
         "accuracy": 1 - risk,
         "aurc": sums / samples,
-        "e_aurc": sums / samples - least_risk(risk),
+        "e_aurc": sums / samples - measures.least_risk(risk),
     }
 
 

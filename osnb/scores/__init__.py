@@ -2,24 +2,28 @@
 
 `SCORES` is what every training run of Palechor et al. 2023 writes into its scores table, `POST_HOC`
 what Vaze et al. 2022 and Kim et al. 2021 look at besides. Both hold rules ``rule(out, known=K)``.
-`FITTED` holds functions that make such a rule from the outputs on training samples. `own` reads
+`openmax` and `mahalanobis` make such a rule from the outputs on training samples. `own` reads
 scores and logits of other origin.
 """
 
-from osnb.scores.fitted import DISTANCES, FITTED, READ, WEIGHTS, mahalanobis, openmax
 from osnb.scores.own import RULES, Own, arrays, own
 from osnb.scores.rules import (
+    DISTANCES,
     MEANS,
     POST_HOC,
+    READ,
     SCORES,
+    WEIGHTS,
     columns,
     energy,
     ensemble,
     feature_norm,
+    mahalanobis,
     max_logit,
     max_softmax,
     max_softmax_log_odds,
     negative_entropy,
+    openmax,
     predicted,
     softmax,
     target,

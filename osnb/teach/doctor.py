@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from osnb.base import workbook
-from osnb.base.files import verified
+from osnb.base.workbook import verified
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 OLDEST = (3, 11, 5)  # soupsieve, which the lock names, needs it

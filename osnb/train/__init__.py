@@ -7,9 +7,6 @@ from osnb.train.loop import (
     constant,
     cosine,
     fit,
-    restarts,
-    step,
     triangle,
-    warm_restarts,
     warm_restarts_released,
 )

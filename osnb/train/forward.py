@@ -17,7 +17,13 @@ def device() -> torch.device:
 
 
 @torch.inference_mode()
-def predict(model: nn.Module, batches: Callable, *, precision: str = "float32") -> Outputs:
+def predict(
+    model: nn.Module,
+    batches: Callable,
+    *,
+    precision: str = "float32",
+    look: Callable[[Tensor], Outputs] | None = None,
+) -> Outputs:
     """What the network says, in the order of the rows that the batches were made of.
 
     Args:
@@ -25,6 +31,7 @@ def predict(model: nn.Module, batches: Callable, *, precision: str = "float32") 
         batches: of `shuffle=False`; `batches(0)` is read once.
         precision: "float32", or "bfloat16": the trunk in autocast, the head in float32. Scores
             then differ in the third digit; use float32 for what is printed.
+        look: gives the outputs of a batch in the model's place, such as after several passes.
 
     Returns:
         `Outputs` of float32 arrays: logits (N, C), features (N, D).
@@ -34,12 +41,12 @@ def predict(model: nn.Module, batches: Callable, *, precision: str = "float32") 
     where = next(model.parameters()).device
     parts = []
     for images, _ in batches(0):
-        out = forward(model, images, where, precision)
+        out = forward(look or model, images, where, precision)
         parts.append([part.float().cpu().numpy() for part in (out.logits, out.features)])
     return Outputs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def forward(model: nn.Module, images: Tensor, where: torch.device, precision: str) -> Outputs:
+def forward(model: Callable, images: Tensor, where: torch.device, precision: str) -> Outputs:
     """The outputs of one batch, as float32 tensors on `where`; channels last is the fast layout."""
     layout = torch.channels_last if images.ndim == 4 else torch.preserve_format
     images = images.to(where, non_blocking=True, memory_format=layout)
@@ -121,7 +128,17 @@ def odin(
     step = torch.as_tensor(epsilon, dtype=torch.float32)
     if not temperature > 0 or not (step >= 0).all():
         raise ValueError(f"need temperature > 0 and epsilon >= 0; got {temperature}, {epsilon}")
-    return predict(_Perturbed(model, temperature, step), batches, precision=precision)
+
+    def look(images: Tensor) -> Outputs:
+        with torch.inference_mode(False), torch.enable_grad():
+            images = images.clone().requires_grad_()
+            log_p = (model(images).logits.float() / temperature).log_softmax(dim=1)
+            (slope,) = torch.autograd.grad(log_p.max(dim=1).values.sum(), images)
+        length = step.to(images.device).reshape(-1, *[1] * (images.ndim - 2))
+        out = model(images.detach() + length * slope.sign())
+        return out._replace(logits=out.logits / temperature)
+
+    return predict(model, batches, precision=precision, look=look)
 
 
 def dropout(
@@ -150,41 +167,17 @@ def dropout(
         raise ValueError(
             f"need samples >= 1 and modules that drop; got {samples} and {len(dropping)} modules"
         )
+
+    def look(images: Tensor) -> Outputs:
+        for module in dropping:
+            module.train()
+        outs = [model(images) for _ in range(samples)]
+        model.eval()
+        log_p = torch.stack([out.logits.double().log_softmax(dim=1) for out in outs])
+        mean = log_p.logsumexp(dim=0) - math.log(samples)
+        return Outputs(mean, torch.stack([out.features.float() for out in outs]).mean(dim=0))
+
     where = next(model.parameters()).device
     with torch.random.fork_rng([where] if where.type == "cuda" else []):
         torch.manual_seed(seed)
-        return predict(_Dropping(model, dropping, samples), batches, precision=precision)
-
-
-class _Perturbed(nn.Module):
-    """The network on images that went a step uphill; see `odin`."""
-
-    def __init__(self, model: nn.Module, temperature: float, step: Tensor):
-        super().__init__()
-        self.model, self.temperature, self.step = model, temperature, step
-
-    def forward(self, images: Tensor) -> Outputs:
-        with torch.inference_mode(False), torch.enable_grad():
-            images = images.clone().requires_grad_()
-            log_p = (self.model(images).logits.float() / self.temperature).log_softmax(dim=1)
-            (slope,) = torch.autograd.grad(log_p.max(dim=1).values.sum(), images)
-        step = self.step.to(images.device).reshape(-1, *[1] * (images.ndim - 2))
-        out = self.model(images.detach() + step * slope.sign())
-        return out._replace(logits=out.logits / self.temperature)
-
-
-class _Dropping(nn.Module):
-    """The mean over passes with random masks; see `dropout`."""
-
-    def __init__(self, model: nn.Module, dropping: Sequence[nn.Module], samples: int):
-        super().__init__()
-        self.model, self.dropping, self.samples = model, list(dropping), samples
-
-    def forward(self, images: Tensor) -> Outputs:
-        for module in self.dropping:
-            module.train()
-        outs = [self.model(images) for _ in range(self.samples)]
-        self.model.eval()
-        log_p = torch.stack([out.logits.double().log_softmax(dim=1) for out in outs])
-        mean = log_p.logsumexp(dim=0) - math.log(self.samples)
-        return Outputs(mean, torch.stack([out.features.float() for out in outs]).mean(dim=0))
+        return predict(model, batches, precision=precision, look=look)

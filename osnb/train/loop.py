@@ -1,16 +1,15 @@
 """The training loop: plain steps along a schedule, a checkpoint per epoch and every few minutes.
 
-`fit` is all that most trainings need. A method whose training is more than a loss is a `Run` whose
-`values` says what its step minimises, behind a function under the decorator `method`.
+`fit` is all that most trainings need. A method whose training is more than a loss is a kind of
+`Run`, whose `values` says what its step minimises.
 """
 
 import errno
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import wraps
-from inspect import Signature, signature
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -32,16 +31,9 @@ def fit(
     loss: Callable[[Outputs, torch.Tensor], torch.Tensor],
     batches: Callable,
     *,
-    epochs: int,
-    optimizer: Optimizer,
-    schedule: Callable[[float], float],
-    validate: Callable[[nn.Module], dict[str, float]],
-    directory: Path,
-    seed: int,
-    precision: str = "float32",
-    patience: float = math.inf,
-    every: float = 300.0,
+    kind: Callable[..., "Run"] | None = None,
     devices: int = 1,
+    **settings,
 ):
     """Train `model` where its parameters are and keep its last and its best epoch.
 
@@ -55,6 +47,39 @@ def fit(
         loss: gives (N,) for outputs and labels; its mean is what a step minimises.
         batches: `batches(epoch, start)` gives pairs of images (N, ...) and labels (N,), from
             the batch with number `start` on; an epoch has `len(batches)` of them.
+        kind: of run, from `osnb.train.methods`, for a method that is more than a loss.
+        devices: processes that share every batch, one per GPU, or on the CPU (see `ranks`).
+        settings: those of `Run`, and of its kind.
+
+    Returns:
+        History, one row per epoch: epoch, learning_rate (of its last step), loss (mean over
+        its samples), then what `validate` gave. The model holds the last epoch's weights.
+
+    Raises:
+        FloatingPointError: the loss is no longer finite; the last checkpoint is whole.
+        MemoryError: a step needs more memory than there is.
+        KeyboardInterrupt: after an interrupt, once the step is done and kept.
+        ValueError: no checkpoint in `directory` is whole, or a method is asked for more than one
+            device: gradients of networks beside the model are not averaged over processes.
+    """
+    if devices != 1 and kind not in (None, Run):
+        raise ValueError(f"a method with companions trains on 1 device; got devices={devices}")
+    run = (kind or Run)(model=model, loss=loss, batches=batches, **settings)
+    if devices == 1 or ranks.count() > 1:
+        return run.train()
+    run.resume()
+    with Line(run.epochs, len(run.history), len(batches)) as line:
+        ranks.launch(run.train, devices, run.directory, heard=lambda told: line.epoch(**told))
+    run.resume()
+    return run.frame()
+
+
+@dataclass(kw_only=True)
+class Run:
+    """A training run and where it is, which is what a checkpoint holds.
+
+    Attributes:
+        model, loss, batches: as in `fit`.
         epochs: to train for, counted from 1.
         optimizer: of the model's parameters; its learning rate is the schedule's factor 1.
         schedule: factor on the learning rate for the share of steps done, in [0, 1).
@@ -66,55 +91,6 @@ def fit(
             which needs no loss scaling.
         patience: stop after so many epochs without a better `best`.
         every: seconds between checkpoints within an epoch; when they fall changes no number.
-        devices: processes that share every batch, one per GPU, or on the CPU (see `ranks`).
-
-    Returns:
-        History, one row per epoch: epoch, learning_rate (of its last step), loss (mean over
-        its samples), then what `validate` gave. The model holds the last epoch's weights.
-
-    Raises:
-        FloatingPointError: the loss is no longer finite; the last checkpoint is whole.
-        MemoryError: a step needs more memory than there is.
-        KeyboardInterrupt: after an interrupt, once the step is done and kept.
-        ValueError: no checkpoint in `directory` is whole.
-    """
-    how = {"epochs": epochs, "optimizer": optimizer, "schedule": schedule, "validate": validate}
-    how |= {"directory": directory, "seed": seed, "precision": precision}
-    run = Run(model=model, loss=loss, batches=batches, patience=patience, every=every, **how)
-    if devices == 1 or ranks.count() > 1:
-        return run.train()
-    run.resume()
-    with Line(epochs, len(run.history), len(batches)) as line:
-        ranks.launch(run.train, devices, run.directory, heard=lambda told: line.epoch(**told))
-    run.resume()
-    return run.frame()
-
-
-def method(fit_by_method: Callable) -> Callable:
-    """A `fit` with the method's own settings behind those of `fit`, which it takes as **plain.
-
-    Raises:
-        ValueError: more devices than one, when it is called: the gradients of networks that train
-            beside the model are not averaged over processes.
-    """
-
-    @wraps(fit_by_method)
-    def on_one_device(*args, devices: int = 1, **settings):
-        if devices != 1:
-            raise ValueError(f"a method with companions trains on 1 device; got devices={devices}")
-        return fit_by_method(*args, **settings)
-
-    plain, whole = signature(fit).parameters, signature(fit_by_method).parameters
-    own = [p for name, p in whole.items() if name not in plain and p.kind is p.KEYWORD_ONLY]
-    on_one_device.__signature__ = Signature([*plain.values(), *own])
-    return on_one_device
-
-
-@dataclass(kw_only=True)
-class Run:
-    """A training run and where it is, which is what a checkpoint holds; settings as in `fit`.
-
-    Attributes:
         companions: networks and optimizers that train beside the model, by name, where the model
             is. A step of one is made inside `values`, before the model's gradients are zeroed.
     """
@@ -240,10 +216,6 @@ class Run:
         for optimizer in optimizers:
             optimizer.step()
 
-    def validated(self) -> dict[str, float]:
-        """What `validate` says of the model after an epoch."""
-        return self.validate(self.model)
-
     def finish(self) -> dict[str, float]:
         """Close the epoch: its row of the history, the best weights, checkpoint and files."""
         row = {
@@ -251,7 +223,7 @@ class Run:
             "learning_rate": self.optimizer.param_groups[0]["lr"],
             "loss": ranks.total(self.loss_sum).item() / self.samples,
         }
-        validated = ranks.from_first(self.validated)
+        validated = ranks.from_first(lambda: self.validate(self.model))
         self.history.append(row | {key: float(value) for key, value in validated.items()})
         self._begin()
         if ranks.number() == 0 and _best(self.history) == len(self.history):
@@ -342,9 +314,14 @@ def triangle(done: float) -> float:
     return 0.1 + 4.5 * done if done < 0.2 else (1 - done) / 0.8
 
 
-def step(done: float) -> float:
-    """Ten times less from 30, 60 and 90 percent of the run on: Chen et al. 2021, Table 5."""
-    return 0.1 ** sum(done >= edge for edge in (0.3, 0.6, 0.9))
+def step(done: float, *, edges: Sequence[float] = (0.3, 0.6, 0.9)) -> float:
+    """Ten times less from each edge of the run on; as given, Chen et al. 2021, Table 5.
+
+    Kim et al. 2021 release two edges: .6 and .8 for CIFAR, epochs 120 and 160 of 200, and a third
+    and two thirds for ImageNet, epochs 30 and 60 of 90. Their scheduler steps once per epoch;
+    where the edges fall between epochs, as in 200 and 90 of them, it is the same.
+    """
+    return 0.1 ** sum(done >= edge for edge in edges)
 
 
 def restarts(done: float) -> float:
@@ -377,30 +354,13 @@ def warm_restarts_released(done: float) -> float:
     return 0.001 + (value - 0.001) * min(epoch, 10) / 10
 
 
-def steps_60_80(done: float) -> float:
-    """Ten times less from 60 and 80 percent of the run on: epochs 120 and 160 of 200.
-
-    As Kim et al. 2021 release it for CIFAR. Their scheduler steps once per epoch; where the edges
-    fall between epochs, as in 200 of them, it is the same.
-    """
-    return 0.1 ** sum(done >= edge for edge in (0.6, 0.8))
-
-
-def steps_33_67(done: float) -> float:
-    """Ten times less from a third and two thirds of the run on: epochs 30 and 60 of 90.
-
-    As Kim et al. 2021 release it for ImageNet; see `steps_60_80`.
-    """
-    return 0.1 ** sum(done >= edge for edge in (1 / 3, 2 / 3))
-
-
 SCHEDULES = Catalogue(
     constant=constant,
     cosine=cosine,
     triangle=triangle,
     step=step,
-    steps_33_67=steps_33_67,
-    steps_60_80=steps_60_80,
+    steps_33_67=partial(step, edges=(1 / 3, 2 / 3)),
+    steps_60_80=partial(step, edges=(0.6, 0.8)),
     restarts=restarts,
     warm_restarts=warm_restarts,
     warm_restarts_released=warm_restarts_released,

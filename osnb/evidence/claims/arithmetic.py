@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from osnb.metrics.coverage import least_risk
+from osnb.metrics.measures import least_risk
 
 TEST_IMAGES = 50  # of each class: the test images are the validation images of ILSVRC 2012
 SSB = {  # the data set's name in Table 2, and all its test images

@@ -1,4 +1,4 @@
-"""Methods whose training is more than a loss: each a `fit` of the signature of `train.fit`.
+"""Methods whose training is more than a loss: kinds of `Run`, or what makes one in stages.
 
 - `terms`: the loop's own step with one more term: CRL, outlier exposure, AugMix, PROSER.
 - `arpl_cs`: reciprocal points with confusing samples.
@@ -8,32 +8,22 @@
 
 from functools import partial
 
-import numpy as np
-
-from osnb import train
 from osnb.base.catalogue import Catalogue
-from osnb.base.outputs import Outputs
+from osnb.train.loop import Run
 from osnb.train.methods import arpl_cs, c2ae, osrci, terms
 
-
-def nothing(_: Outputs) -> dict[str, np.ndarray]:
-    """No column: the rules of `scores` say all that a network of this method has to say."""
-    return {}
-
-
 METHODS = Catalogue(
-    plain=train.fit,
-    arpl_cs=arpl_cs.fit,
-    osrci=osrci.fit,
-    proser=terms.proser,
-    c2ae=c2ae.fit,
-    crl=terms.crl,
-    outlier=terms.outlier,
-    augmix=terms.augmix,
+    plain=Run,
+    arpl_cs=arpl_cs.Confusing,
+    osrci=osrci.run,
+    proser=terms.Placeholders,
+    c2ae=c2ae.run,
+    crl=terms.Ranked,
+    outlier=terms.Exposed,
+    augmix=terms.Mixed,
 )
-# columns of scores that only a method's network has: f(out, *, known, ...), higher more known
+# a method's own scores: f(out, *, known, ...) -> (N,), higher means more known
 OWN = Catalogue(
-    dict.fromkeys(METHODS, nothing),
     osrci=partial(terms.margin, temperature=1.0),
     proser=partial(terms.margin, temperature=1024.0),
     c2ae=c2ae.own,

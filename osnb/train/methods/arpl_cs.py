@@ -17,59 +17,8 @@ from torch.optim import Optimizer
 
 from osnb.train import checkpoint
 from osnb.train.forward import forward, image_shape, normalised
-from osnb.train.loop import Run, method
+from osnb.train.loop import Run
 from osnb.train.methods.osrci import halvings, with_adam
-
-
-@method
-def fit(
-    model: nn.Module,
-    loss: Callable,
-    batches: Callable,
-    *,
-    beta: float,
-    gan_rate: float = 2e-4,
-    gan_width: int = 64,
-    latent: int = 100,
-    mean: Sequence[float] = (0.0,),
-    std: Sequence[float] = (1.0,),
-    **plain,
-):
-    """Train as `train.fit` does; an epoch is a pass with confusing samples, then a plain one.
-
-    A step of the first pass, for N images: D learns real from generated; G minimises
-    -log D(G(z)) + beta `confusion`; the model minimises its loss on the images plus beta
-    `confusion` on N other generated ones. Generated images go through batch norms of their own,
-    which train with the model and are not part of it.
-
-    Args:
-        model: with a head that fills `Outputs.slack`, such as `models.HEADS["arpl"]`.
-        loss: such as `losses.arpl`.
-        batches: of square images of 8, 16, 32, 64, ... px.
-        beta: price of `confusion`; theirs is 0.1.
-        gan_rate: learning rate of G and D, each Adam with betas 0.5 and 0.999.
-        gan_width: a quarter of the channels of D's second layer, an eighth of G's first.
-        latent: numbers that G makes an image from.
-        mean: by channel, what the batches subtract from pixels in [0, 1]. G gives [0, 1], so its
-            images are normalised alike; as released they are not, and D tells them at once.
-        std: by channel, what the batches then divide by.
-
-    All else, also what it returns and raises, is as in `train.fit`.
-
-    Raises:
-        ValueError: more devices than one, or images of another shape.
-    """
-    channels, size = image_shape(batches)
-    with checkpoint.seeded(plain["seed"], "arpl_cs"):
-        made = {
-            "generator": generator(channels, size, width=gan_width, latent=latent),
-            "discriminator": discriminator(channels, size, width=gan_width),
-        }
-    made = with_adam(made, model, rate=gan_rate)
-    made["norms"] = nn.ModuleList(copy.deepcopy(norms_of(model)))
-    own = {"companions": made, "beta": beta, "latent": latent, "mean": mean, "std": std}
-    with beside(plain["optimizer"], made["norms"].parameters()):
-        return Confusing(model=model, loss=loss, batches=Passes(batches, 2), **own, **plain).train()
 
 
 @dataclass
@@ -91,12 +40,53 @@ class Passes:
 
 @dataclass(kw_only=True)
 class Confusing(Run):
-    """Steps with confusing samples in the first half of an epoch, plain ones in the second."""
+    """Train as `train.fit` does; an epoch is a pass with confusing samples, then a plain one.
+
+    A step of the first pass, for N images: D learns real from generated; G minimises
+    -log D(G(z)) + beta `confusion`; the model minimises its loss on the images plus beta
+    `confusion` on N other generated ones. Generated images go through batch norms of their own,
+    which train with the model and are not part of it.
+
+    Attributes:
+        model: with a head that fills `Outputs.slack`, such as `models.HEADS["arpl"]`.
+        loss: such as `losses.arpl`.
+        batches: of square images of 8, 16, 32, 64, ... px.
+        beta: price of `confusion`; theirs is 0.1.
+        gan_rate: learning rate of G and D, each Adam with betas 0.5 and 0.999.
+        gan_width: a quarter of the channels of D's second layer, an eighth of G's first.
+        latent: numbers that G makes an image from.
+        mean: by channel, what the batches subtract from pixels in [0, 1]. G gives [0, 1], so its
+            images are normalised alike; as released they are not, and D tells them at once.
+        std: by channel, what the batches then divide by.
+
+    Raises:
+        ValueError: images of another shape.
+    """
 
     beta: float
-    latent: int
-    mean: Sequence[float]
-    std: Sequence[float]
+    gan_rate: float = 2e-4
+    gan_width: int = 64
+    latent: int = 100
+    mean: Sequence[float] = (0.0,)
+    std: Sequence[float] = (1.0,)
+
+    def __post_init__(self):
+        channels, size = image_shape(self.batches)
+        with checkpoint.seeded(self.seed, "arpl_cs"):
+            made = {
+                "generator": generator(channels, size, width=self.gan_width, latent=self.latent),
+                "discriminator": discriminator(channels, size, width=self.gan_width),
+            }
+        super().__post_init__()
+        self.companions = with_adam(made, self.model, rate=self.gan_rate)
+        self.companions["norms"] = nn.ModuleList(copy.deepcopy(norms_of(self.model)))
+        self.batches = Passes(self.batches, 2)
+
+    def train(self):
+        """The history, as of any run; the generated images' batch norms train with the model."""
+        with beside(self.optimizer, self.companions["norms"].parameters()):
+            self.rates = [group["lr"] for group in self.optimizer.param_groups]
+            return super().train()
 
     def values(self, images: Tensor, labels: Tensor) -> Tensor:
         """(N,) whose mean the model minimises, after a step of D and one of G."""

@@ -18,17 +18,13 @@ from torch.optim import Adam
 from osnb.base.outputs import Outputs
 from osnb.train import checkpoint
 from osnb.train.forward import first_look, forward, image_shape, normalised
-from osnb.train.loop import constant, method
+from osnb.train.loop import constant
 from osnb.train.methods.osrci import Stage, generator
 
 CLASSIFIER, DECODER = "classifier", "decoder"  # stage one's folder, and what stage two trains
 
 
-@method
-def fit(
-    model: nn.Module,
-    loss: Callable,
-    batches: Callable,
+def run(
     *,
     gan_epochs: int,
     gan_width: int = 64,
@@ -38,8 +34,8 @@ def fit(
     mean: Sequence[float] = (0.0,),
     std: Sequence[float] = (1.0,),
     **plain,
-):
-    """Train in two stages; `epochs`, `optimizer`, `schedule` and `patience` are the first's.
+) -> "Conditioned":
+    """Stage two, after stage one, whose `epochs`, `optimizer`, `schedule` and `patience` are given.
 
     Stage one is `train.fit`. Stage two minimises by Adam, for the decoder alone, Sec. 3.2.1:
 
@@ -58,23 +54,22 @@ def fit(
         gan_rate: learning rate of stage two, the paper's.
         latent: channels of the decoder at 4 x 4 places.
         match: price of the right class, in [0, 1], the paper's alpha; the wrong one has the rest.
-        mean: as in `arpl_cs.fit`.
-        std: as in `arpl_cs.fit`.
-
-    All else is as in `train.fit`.
+        mean: as in `arpl_cs.Confusing`.
+        std: as in `arpl_cs.Confusing`.
+        plain: what any `Run` is made with.
 
     Returns:
-        History of both stages, a row per epoch, numbered on, and the column `stage`, 1 or 2. Stage
-        two's rows repeat what `validate` last said of the classifier, but for `best`.
+        A run whose history is that of both stages, a row per epoch, numbered on, and the column
+        `stage`, 1 or 2. Stage two's rows repeat what `validate` last said of the classifier, but
+        for `best`.
 
     Raises:
-        ValueError: more devices than one, or images of another shape.
+        ValueError: images of another shape.
     """
-    directory, (channels, size) = Path(plain["directory"]), image_shape(batches)
-    plain |= {"model": model, "loss": loss, "batches": batches}
+    directory, (channels, size) = Path(plain["directory"]), image_shape(plain["batches"])
     first = Stage(**plain | {"directory": directory / CLASSIFIER}, stage=1)
     first.train()
-    out, _ = first_look(model, batches)
+    out, _ = first_look(first.model, first.batches)
     sizes = {"channels": channels, "size": size, "width": gan_width, "latent": latent}
     sizes |= {"classes": out.logits.shape[1], "features": out.features.shape[1]}
     with checkpoint.seeded(plain["seed"], DECODER):
@@ -84,7 +79,7 @@ def fit(
     plain |= {"epochs": gan_epochs, "optimizer": Adam(decoder.parameters(), lr=gan_rate)}
     plain |= {"schedule": constant, "validate": lambda _: repeated, "patience": math.inf}
     own = {"stage": 2, "before": first.history, "companions": {DECODER: decoder}, "match": match}
-    return Conditioned(**plain, **own).train()
+    return Conditioned(**plain, **own)
 
 
 class Decoder(nn.Module):
@@ -107,7 +102,7 @@ class Decoder(nn.Module):
         mean: Sequence[float] = (0.0,),
         std: Sequence[float] = (1.0,),
     ):
-        """As many classes and features; all else as `osrci.generator` and `fit` take it."""
+        """As many classes and features; all else as `osrci.generator` and `run` take it."""
         super().__init__()
         self.made_of = {"classes": classes, "features": features, "channels": channels}
         self.made_of |= {"size": size, "width": width, "latent": latent, "mean": mean, "std": std}
@@ -169,7 +164,7 @@ def error(made: Tensor, images: Tensor) -> Tensor:
 
 def own(
     out: Outputs, *, known: int, model: nn.Module, batches: Callable, directory: Path
-) -> dict[str, np.ndarray]:
+) -> np.ndarray:
     """k-inference, Sec. 3.3: the least error of rebuilding an image, over the classes told.
 
         own(x) = -min_{c < K} |x - G(z, c)|_1
@@ -181,10 +176,10 @@ def own(
         known: K.
         model: says on which device the decoder works.
         batches: the images of the rows; `batches(0)` is read once.
-        directory: of a finished `fit`, which may have been another process's.
+        directory: of a finished run, which may have been another process's.
 
     Returns:
-        own: (N,) float64, mean absolute difference times -1, higher for known samples.
+        (N,) float64, mean absolute difference times -1, higher for known samples.
 
     Raises:
         FileNotFoundError: there is no decoder in the directory.
@@ -194,7 +189,7 @@ def own(
     for images, _ in batches(0):
         z, rest = rest.tensor_split([len(images)])
         errors.append(least(decoder, z, images, known))
-    return {"own": -torch.cat(errors).double().numpy()}
+    return -torch.cat(errors).double().numpy()
 
 
 @torch.no_grad()
@@ -214,7 +209,7 @@ def trained(directory: Path) -> Decoder:
     """
     kept = checkpoint.newest(Path(directory)) or {}
     if DECODER not in kept:
-        raise FileNotFoundError(f"no decoder in {directory}: train it with methods.c2ae.fit first")
+        raise FileNotFoundError(f"no decoder in {directory}: train it with method c2ae first")
     decoder = Decoder(**kept[DECODER]["_extra_state"])
     decoder.load_state_dict(kept[DECODER])
     return decoder.eval()

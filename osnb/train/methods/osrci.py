@@ -7,7 +7,6 @@ latent numbers until the classifier knows no class. Stage three trains on those 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,18 +19,14 @@ from osnb.base import workbook
 from osnb.base.labels import NEGATIVE
 from osnb.train import checkpoint
 from osnb.train.forward import first_look, forward, image_shape, normalised
-from osnb.train.loop import Run, constant, method
+from osnb.train.loop import Run, constant
 
 GAN, COUNTERFACTUALS = "gan", "counterfactuals"  # folders of the first two stages
 GAN_STAGE = {"schedule": constant, "patience": math.inf}  # what stage one has for its own
 BETAS = (0.5, 0.999)  # of every Adam beside a discriminator
 
 
-@method
-def fit(
-    model: nn.Module,
-    loss: Callable,
-    batches: Callable,
+def run(
     *,
     gan_epochs: int,
     generated: int,
@@ -44,8 +39,8 @@ def fit(
     mean: Sequence[float] = (0.0,),
     std: Sequence[float] = (1.0,),
     **plain,
-):
-    """Train in three stages; `epochs`, `optimizer`, `schedule` and `patience` are the third's.
+) -> "Tuned":
+    """Stage three, after the first two; `epochs`, `optimizer`, `schedule`, `patience` are its own.
 
     The model has K + 1 outputs. Softmax over them is softmax over the K numbers z_c - z_K and a
     zero, which is the implicit zero logit of the paper: stage one prices z_c - z_K by
@@ -66,32 +61,31 @@ def fit(
         cf_steps: of the search for a counterfactual.
         cf_speed: length of a step, in gradients.
         cf_distance: price of the squared distance to where the search began.
-        mean: as in `arpl_cs.fit`.
-        std: as in `arpl_cs.fit`.
-
-    All else is as in `train.fit`.
+        mean: as in `arpl_cs.Confusing`.
+        std: as in `arpl_cs.Confusing`.
+        plain: what any `Run` is made with.
 
     Returns:
-        History of stages one and three, a row per epoch, numbered on from stage to stage, and the
-        column `stage`, 1 or 3. `best` is stage three's alone.
+        A run whose history is that of stages one and three, a row per epoch, numbered on from
+        stage to stage, and the column `stage`, 1 or 3. `best` is stage three's alone.
 
     Raises:
-        ValueError: more devices than one, images of another shape, or a label that is not below
-            K in the first batch.
+        ValueError: images of another shape, or a label that is not below K in the first batch.
     """
-    directory, shape = Path(plain["directory"]), image_shape(batches)
-    _room_for_one_more(model, batches)
-    sizes = {"width": gan_width, "latent": latent, "rate": gan_rate}
-    made = companions(model, *shape, seed=plain["seed"], **sizes)
-    shared = {"model": model, "loss": loss, "batches": batches}
-    own = {"latent": latent, "mean": mean, "std": std, "companions": made, "stage": 1}
+    model, directory = plain["model"], Path(plain["directory"])
+    out, labels = first_look(model, plain["batches"])
+    if labels.max() >= (columns := out.logits.shape[1]) - 1:
+        raise ValueError(f"need labels below K of K + 1 = {columns} outputs; got {labels.max()}")
+    own = {"gan_rate": gan_rate, "gan_width": gan_width, "latent": latent, "mean": mean, "std": std}
     own |= {"optimizer": adam(model, rate=gan_rate), "epochs": gan_epochs}
-    first = Gan(**shared | plain | GAN_STAGE | own | {"directory": directory / GAN})
+    validate = plain["validate"]  # no epoch of stage one is chosen
+    own["validate"] = lambda x: {k: v for k, v in validate(x).items() if k != "best"}
+    first = Gan(**plain | GAN_STAGE | own | {"directory": directory / GAN})
     first.train()
-    search = partial(counterfactuals, steps=cf_steps, speed=cf_speed, distance=cf_distance)
+    search = {"steps": cf_steps, "speed": cf_speed, "distance": cf_distance}
     with checkpoint.seeded(plain["seed"], COUNTERFACTUALS):
-        images = first.searched(search, generated)
-    return Tuned(**shared, **plain, stage=3, before=first.history, generated=images).train()
+        images = first.searched(generated, **search)
+    return Tuned(**plain, stage=3, before=first.history, generated=images)
 
 
 @dataclass(kw_only=True)
@@ -124,13 +118,23 @@ class Stage(Run):
 class Gan(Stage):
     """Stage one: steps of discriminator, generator and autoencoder, then one of the classifier."""
 
+    stage: int = 1
+    gan_rate: float
+    gan_width: int
     latent: int
     mean: Sequence[float]
     std: Sequence[float]
 
-    def validated(self) -> dict[str, float]:
-        """What `validate` gives, without `best`: no epoch of this stage is chosen."""
-        return {name: value for name, value in super().validated().items() if name != "best"}
+    def __post_init__(self):
+        super().__post_init__()
+        shape, sizes = image_shape(self.batches), {"width": self.gan_width}
+        with checkpoint.seeded(self.seed, "osrci"):
+            parts = {
+                "encoder": encoder(*shape, **sizes, latent=self.latent),
+                "generator": generator(*shape, **sizes, latent=self.latent),
+                "discriminator": discriminator(*shape, **sizes),
+            }
+        self.companions = with_adam(parts, self.model, rate=self.gan_rate)
 
     def values(self, images: Tensor, labels: Tensor) -> Tensor:
         """(N,) whose mean the model minimises, after the companions' steps."""
@@ -168,7 +172,7 @@ class Gan(Stage):
         made = self.generate(self.encode(images))
         self.step_of((made - images).abs().mean(), "encoder", "generator")
 
-    def searched(self, search: Callable, count: int) -> Tensor:
+    def searched(self, count: int, **search: float) -> Tensor:
         """Stage two: counterfactuals of the first `count` images, kept in a file of their own."""
         folder = self.directory.parent / COUNTERFACTUALS
         folder.mkdir(exist_ok=True)
@@ -176,9 +180,9 @@ class Gan(Stage):
         if kept is None:
             for part in (self.model, *map(self.companions.get, ("encoder", "generator"))):
                 part.eval()
-            search = partial(search, encode=self.encode, generate=self.generate, model=self.model)
-            images = [search(batch.to(self.where)) for batch in _first(self.batches, count)]
-            kept = {"images": torch.cat(images).cpu()}
+            real = (batch.to(self.where) for batch in _first(self.batches, count))
+            how = search | {"encode": self.encode, "generate": self.generate, "model": self.model}
+            kept = {"images": torch.cat([counterfactuals(x, **how) for x in real]).cpu()}
             checkpoint.keep(kept, folder)
         return kept["images"].to(self.where)
 
@@ -273,13 +277,6 @@ def _first(batches: Callable, count: int) -> Iterator[Tensor]:
                 return
 
 
-def _room_for_one_more(model: nn.Module, batches: Callable) -> None:
-    """Refuse a model whose last output is a known class."""
-    out, labels = first_look(model, batches)
-    if labels.max() >= (columns := out.logits.shape[1]) - 1:
-        raise ValueError(f"need labels below K of K + 1 = {columns} outputs; got {labels.max()}")
-
-
 def made(directory: Path) -> Callable[[int], Iterator[tuple[Tensor, Tensor]]]:
     """Batches of the generated images that a finished run trained on, for `train.predict`.
 
@@ -366,19 +363,6 @@ def steepness(judge: nn.Module, real: Tensor, made: Tensor) -> Tensor:
     between = (share * real + (1 - share) * made).requires_grad_()
     (slope,) = torch.autograd.grad(judge(between).sum(), between, create_graph=True)
     return (slope.flatten(1).norm(dim=1) - 1).square().mean()
-
-
-def companions(
-    model: nn.Module, channels: int, size: int, *, seed: int, rate: float, width: int, latent: int
-) -> dict[str, nn.Module | Optimizer]:
-    """The three networks and their optimizers by name, where the model is."""
-    with checkpoint.seeded(seed, "osrci"):
-        parts = {
-            "encoder": encoder(channels, size, width=width, latent=latent),
-            "generator": generator(channels, size, width=width, latent=latent),
-            "discriminator": discriminator(channels, size, width=width),
-        }
-    return with_adam(parts, model, rate=rate)
 
 
 def with_adam(

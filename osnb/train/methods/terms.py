@@ -1,9 +1,9 @@
-"""Methods whose step is that of `train.fit` with one more term.
+"""Methods whose step is that of `train.fit` with one more term, each a kind of `Run`.
 
-- `crl`: confidence in the order of how often samples were right.
-- `outlier`: images from outside, on which no class is likelier than another.
-- `augmix`: three views of an image, about which the network says the same.
-- `proser`: placeholders, spare outputs that are best on mixtures of classes.
+- `Ranked`: CRL, confidence in the order of how often samples were right.
+- `Exposed`: OE, images from outside, on which no class is likelier than another.
+- `Mixed`: AugMix, three views of an image, about which the network says the same.
+- `Placeholders`: PROSER, spare outputs that are best on mixtures of classes.
 """
 
 import copy
@@ -18,41 +18,9 @@ from torch import Tensor, nn
 from osnb.base.outputs import Outputs
 from osnb.datasets import augment
 from osnb.train.forward import forward, image_shape
-from osnb.train.loop import Run, method
+from osnb.train.loop import Run
 
-CORRECTNESS = "correctness"  # the name of the record of `crl` in the checkpoint
-
-
-@method
-def crl(model: nn.Module, loss: Callable, batches: Callable, *, crl: float = 1.0, **plain):
-    """Correctness ranking (CRL), Moon et al. 2020, as Kim et al. 2021 run it.
-
-    Of two samples, the one that has been right more often shall be the more confident one: the
-    model trains on `loss` and `crl` times `ranking`. A sample's partner is the next one of its
-    batch; the last one's is the first. How often a sample has been right is counted from what the
-    network said in training, after each step.
-
-    Args:
-        loss: such as `losses.softmax`.
-        batches: as `datasets.batches` gives them: its `labels` are those of all N samples, and a
-            copy with other `labels` gives the same images.
-        crl: price of the ranking; theirs is 1.
-
-    All else, also what it returns, is as in `train.fit`.
-
-    Raises:
-        ValueError: more devices than one, batches without `labels`, or a negative's among them.
-    """
-    labels = getattr(batches, "labels", None)
-    if labels is None or labels.min() < 0:  # there is no class to be right about
-        came = "none" if labels is None else labels.min().item()
-        raise ValueError(f"need batches with `labels` >= 0, one per sample; got {came}")
-    where = next(model.parameters()).device
-    own = {"crl": crl, "companions": {CORRECTNESS: Record(len(labels)).to(where)}}
-    numbered = copy.copy(batches)  # the same batches, with samples' numbers for labels
-    numbered.labels = torch.arange(len(labels))
-    run = Ranked(model=model, loss=loss, batches=numbered, true=labels.to(where), **own, **plain)
-    return run.train()
+CORRECTNESS = "correctness"  # the name of the record of CRL in the checkpoint
 
 
 class Record(nn.Module):
@@ -65,10 +33,35 @@ class Record(nn.Module):
 
 @dataclass(kw_only=True)
 class Ranked(Run):
-    """Steps whose labels are the samples' numbers; `true` (N,) has their classes."""
+    """Correctness ranking (CRL), Moon et al. 2020, as Kim et al. 2021 run it.
 
-    true: Tensor
-    crl: float
+    Of two samples, the one that has been right more often shall be the more confident one: the
+    model trains on `loss` and `crl` times `ranking`. A sample's partner is the next one of its
+    batch; the last one's is the first. How often a sample has been right is counted from what the
+    network said in training, after each step.
+
+    Attributes:
+        loss: such as `losses.softmax`.
+        batches: as `datasets.batches` gives them: its `labels` are those of all N samples, and a
+            copy with other `labels` gives the same images; here these are the samples' numbers.
+        crl: price of the ranking; theirs is 1.
+
+    Raises:
+        ValueError: batches without `labels`, or a negative's among them.
+    """
+
+    crl: float = 1.0
+
+    def __post_init__(self):
+        labels = getattr(self.batches, "labels", None)
+        if labels is None or labels.min() < 0:  # there is no class to be right about
+            came = "none" if labels is None else labels.min().item()
+            raise ValueError(f"need batches with `labels` >= 0, one per sample; got {came}")
+        super().__post_init__()
+        self.true = labels.to(self.where)
+        self.companions[CORRECTNESS] = Record(len(labels)).to(self.where)
+        self.batches = copy.copy(self.batches)
+        self.batches.labels = torch.arange(len(labels))
 
     def values(self, images: Tensor, labels: Tensor) -> Tensor:
         """(n,) whose mean the model minimises; then the record hears who was right."""
@@ -102,44 +95,6 @@ def ranking(confidence: Tensor, right: Tensor, *, epochs: int) -> Tensor:
     return (torch.where(turned, gap, -gap) + lead.abs() / epochs).clamp(min=0)
 
 
-@method
-def outlier(
-    model: nn.Module,
-    loss: Callable,
-    batches: Callable,
-    *,
-    outside: Callable,
-    outside_weight: float = 0.5,
-    **plain,
-):
-    """Outlier exposure (OE), Hendrycks et al. 2019, as Kim et al. 2021 run it from scratch.
-
-    Beside every batch goes one of images from outside, of which no class shall be the likeliest:
-    the model trains on `loss` and `outside_weight` times the mean of `unevenness`. Both kinds go
-    through the network in one pass, and share its batch norms, as released. Each epoch goes on
-    with the images from outside where the epoch before it ended, and begins them anew, in another
-    order, when all are used; as released it begins anew every epoch, and ends when either kind
-    does.
-
-    Args:
-        loss: such as `losses.softmax`, of the given batches alone.
-        outside: batches of external images, made as `batches` are; labels are not read. Theirs
-            are twice as large as those of `batches`.
-        outside_weight: price of the second term; theirs is 0.5.
-
-    All else, also what it returns, is as in `train.fit`.
-
-    Raises:
-        ValueError: more devices than one, or images from outside of another shape.
-    """
-    shape, came = image_shape(batches), image_shape(outside)
-    if shape != came:
-        raise ValueError(f"need outside images of (channels, edge) {shape}; got {came}")
-    both = Beside(batches, outside)
-    run = Exposed(model=model, loss=loss, batches=both, outside_weight=outside_weight, **plain)
-    return run.train()
-
-
 @dataclass
 class Beside:
     """Batches whose images are followed by those of a batch from outside; labels as they were."""
@@ -168,9 +123,34 @@ def endless(batches: Callable, start: int) -> Iterator[Tensor]:
 
 @dataclass(kw_only=True)
 class Exposed(Run):
-    """Steps on images of which there are labels for the first n only."""
+    """Outlier exposure (OE), Hendrycks et al. 2019, as Kim et al. 2021 run it from scratch.
 
-    outside_weight: float
+    Beside every batch goes one of images from outside, of which no class shall be the likeliest:
+    the model trains on `loss` and `outside_weight` times the mean of `unevenness`. Both kinds go
+    through the network in one pass, and share its batch norms, as released. Each epoch goes on
+    with the images from outside where the epoch before it ended, and begins them anew, in another
+    order, when all are used; as released it begins anew every epoch, and ends when either kind
+    does.
+
+    Attributes:
+        loss: such as `losses.softmax`, of the given batches alone.
+        outside: batches of external images, made as `batches` are; labels are not read. Theirs
+            are twice as large as those of `batches`.
+        outside_weight: price of the second term; theirs is 0.5.
+
+    Raises:
+        ValueError: images from outside of another shape.
+    """
+
+    outside: Callable
+    outside_weight: float = 0.5
+
+    def __post_init__(self):
+        shape, came = image_shape(self.batches), image_shape(self.outside)
+        if shape != came:
+            raise ValueError(f"need outside images of (channels, edge) {shape}; got {came}")
+        super().__post_init__()
+        self.batches = Beside(self.batches, self.outside)
 
     def values(self, images: Tensor, labels: Tensor) -> Tensor:
         """(n,) whose mean the model minimises."""
@@ -191,16 +171,8 @@ def unevenness(logits: Tensor) -> Tensor:
     return logits.logsumexp(dim=1) - logits.mean(dim=1)
 
 
-@method
-def augmix(
-    model: nn.Module,
-    loss: Callable,
-    batches: Callable,
-    *,
-    severity: float,
-    jsd_weight: float = 12.0,
-    **plain,
-):
+@dataclass(kw_only=True)
+class Mixed(Run):
     """AugMix with its Jensen-Shannon term, Hendrycks et al. 2020, as Kim et al. 2021 run it.
 
     The model trains on `loss` and `jsd_weight` times `divergence` of three views. The views of an
@@ -208,32 +180,26 @@ def augmix(
     of it. They go through the network in one pass, and share its batch norms; `loss` is of the
     first view alone.
 
-    Args:
+    Attributes:
         loss: such as `losses.softmax`.
         batches: of images in [0, 1], 1 or 3 channels; the views are made of their 256 levels.
         severity: of `augment.augmix`; theirs is 3 at 32 px, 1 for photographs.
         jsd_weight: price of the second term; theirs is 12.
 
-    All else, also what it returns, is as in `train.fit`.
-
     Raises:
-        ValueError: more devices than one, images outside of [0, 1] in the first batch, such as
-            normalised ones, or what `augment.augmix` refuses.
+        ValueError: images outside of [0, 1] in the first batch, such as normalised ones; a step
+            raises what `augment.augmix` does.
     """
-    images, _ = next(iter(batches(1, 0)))
-    low, high = images.min().item(), images.max().item()
-    if low < 0 or high > 1:
-        raise ValueError(f"need images in [0, 1]; got {low:g} to {high:g}")
-    own = {"severity": severity, "jsd_weight": jsd_weight}
-    return Mixed(model=model, loss=loss, batches=batches, **own, **plain).train()
-
-
-@dataclass(kw_only=True)
-class Mixed(Run):
-    """Steps on three views; settings as in `augmix`."""
 
     severity: float
-    jsd_weight: float
+    jsd_weight: float = 12.0
+
+    def __post_init__(self):
+        images, _ = next(iter(self.batches(1, 0)))
+        low, high = images.min().item(), images.max().item()
+        if low < 0 or high > 1:
+            raise ValueError(f"need images in [0, 1]; got {low:g} to {high:g}")
+        super().__post_init__()
 
     def values(self, images: Tensor, labels: Tensor) -> Tensor:
         """(N,) whose mean the model minimises."""
@@ -275,21 +241,9 @@ def divergence(logits: Tensor) -> Tensor:
     return (p * (log_p - mixture)).sum(dim=2).mean(dim=0)
 
 
-@method
-def proser(
-    model: nn.Module,
-    loss: Callable,
-    batches: Callable,
-    *,
-    plain_epochs: int,
-    cut: int,
-    placeholders: int = 1,
-    second: float = 1.0,
-    mixed: float = 0.01,
-    alpha: float = 1.0,
-    **plain,
-):
-    """Placeholders for the unknown (PROSER), Zhou et al. 2021, after `plain_epochs` of `train.fit`.
+@dataclass(kw_only=True)
+class Placeholders(Run):
+    """Placeholders for the unknown (PROSER), Zhou et al. 2021, after `plain_epochs` of plain steps.
 
     Spare outputs learn to be second best on known samples, and best on mixtures of two classes.
     The model has K + P outputs. The last P are placeholders, of which the largest counts, f:
@@ -307,7 +261,7 @@ def proser(
     code makes it. The released code begins with a trained network at a hundredth of its learning
     rate; here the rate is the schedule's.
 
-    Args:
+    Attributes:
         model: with a `trunk` of layers in a row and a `head`, such as `models.conv`.
         batches: of known samples only.
         loss: for K + 1 logits and labels up to K, such as `losses.softmax`.
@@ -319,28 +273,21 @@ def proser(
         mixed: price of the mixtures.
         alpha: shares of a mixture are drawn from Beta(alpha, alpha).
 
-    All else, also what it returns and raises, is as in `train.fit`.
-
     Raises:
-        ValueError: more devices than one, or a cut that is not inside the trunk.
+        ValueError: a cut that is not inside the trunk.
     """
-    if not 0 < cut < len(model.trunk):
-        raise ValueError(f"need a cut in [1, {len(model.trunk) - 1}]; got {cut}")
-    own = {"plain_epochs": plain_epochs, "cut": cut, "placeholders": placeholders}
-    own |= {"second": second, "mixed": mixed, "alpha": alpha}
-    return Placeholders(model=model, loss=loss, batches=batches, **own, **plain).train()
-
-
-@dataclass(kw_only=True)
-class Placeholders(Run):
-    """Plain steps in the first epochs, then steps with placeholders; settings as in `proser`."""
 
     plain_epochs: int
     cut: int
-    placeholders: int
-    second: float
-    mixed: float
-    alpha: float
+    placeholders: int = 1
+    second: float = 1.0
+    mixed: float = 0.01
+    alpha: float = 1.0
+
+    def __post_init__(self):
+        if not 0 < self.cut < len(self.model.trunk):
+            raise ValueError(f"need a cut in [1, {len(self.model.trunk) - 1}]; got {self.cut}")
+        super().__post_init__()
 
     def values(self, images: Tensor, labels: Tensor) -> Tensor:
         """(N,) whose mean the model minimises: in later epochs, the sum of both halves' means."""
@@ -405,7 +352,7 @@ def runner_up(out: Outputs, labels: Tensor) -> tuple[Outputs, Tensor]:
     return out._replace(logits=rest), torch.full_like(labels, columns - 2)
 
 
-def margin(out: Outputs, *, known: int, temperature: float) -> dict[str, np.ndarray]:
+def margin(out: Outputs, *, known: int, temperature: float) -> np.ndarray:
     """A method's own score, max_{c < K} p_c - p_K, p the softmax of K + 1 logits over T.
 
     Args:
@@ -415,8 +362,8 @@ def margin(out: Outputs, *, known: int, temperature: float) -> dict[str, np.ndar
             the logits.
 
     Returns:
-        own: (N,) float64 in [-1, 1], higher for known samples.
+        (N,) float64 in [-1, 1], higher for known samples.
     """
     logits = largest_spare(torch.from_numpy(out.logits).double(), known)
     share = (logits / temperature).softmax(dim=1)
-    return {"own": (share[:, :known].amax(dim=1) - share[:, known]).numpy()}
+    return (share[:, :known].amax(dim=1) - share[:, known]).numpy()

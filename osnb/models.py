@@ -1,6 +1,10 @@
-"""A trunk and a head make a network: those for small images, timm's backbones, released weights."""
+"""Networks: ``f(*, classes, features, ...) -> Module`` whose call gives `Outputs`.
+
+A trunk and a head make a network: those for small images, timm's backbones, released weights.
+"""
 
 from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -65,17 +69,11 @@ def linear(*, features: int, classes: int, bias: bool) -> nn.Linear:
     return nn.Linear(features, classes, bias=bias)
 
 
-def arpl(*, features: int, classes: int) -> Points:
-    """Adversarial reciprocal points, Chen et al. 2021: distance less dot product."""
-    return Points(features, classes, turn=1.0)
-
-
-def rpl(*, features: int, classes: int) -> Points:
-    """Reciprocal points, Chen et al. 2020: the distance alone."""
-    return Points(features, classes, turn=0.0)
-
-
-HEADS = Catalogue(linear=linear, arpl=arpl, rpl=rpl)
+HEADS = Catalogue(
+    linear=linear,
+    arpl=partial(Points, turn=1.0),  # Chen et al. 2021: distance less dot product
+    rpl=partial(Points, turn=0.0),  # Chen et al. 2020: the distance alone
+)
 
 
 # For images of up to 64 px.
@@ -106,6 +104,7 @@ def conv(
     features: int = 128,
     width: int = 32,
     channels: int = 3,
+    dropout: float = 0.0,
     head: str = "linear",
 ) -> Network:
     """Four convolutions and a mean over places, for small images on a CPU.
@@ -118,6 +117,8 @@ def conv(
         features: D, channels of the last layer.
         width: channels of the first layer.
         channels: of an image.
+        dropout: share of the numbers set to 0 in training after each ReLU but the last. If above
+            0, `BEFORE_HEAD` of the features are too: the miniature of `resnet20` with dropout.
         head: a name in `HEADS`; "linear" has a bias.
     """
     wide = [channels, width, 2 * width, 4 * width, features]
@@ -125,9 +126,13 @@ def conv(
         _convolution(*ends, stride=stride)
         for ends, stride in zip(pairwise(wide), (2, 2, 2, 1), strict=True)
     ]
-    trunk = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    chosen = HEADS.bind(head, features=features, classes=classes, bias=True)()
-    return Network(trunk, chosen)
+    for layer in layers[:3] if dropout else ():
+        layer.append(nn.Dropout(dropout))
+    dropped = BEFORE_HEAD if dropout else None
+    return Network(_pooled(layers), _head(head, features, classes, dropped=dropped))
+
+
+conv_dropout = partial(conv, dropout=0.1)
 
 
 def resnet9(
@@ -160,8 +165,7 @@ def resnet9(
         nn.AdaptiveMaxPool2d(1),
         nn.Flatten(),
     )
-    chosen = HEADS.bind(head, features=features, classes=classes, bias=True)()
-    return Network(trunk, nn.Sequential(nn.Dropout(dropout), chosen))
+    return Network(trunk, _head(head, features, classes, dropped=dropout))
 
 
 def vgg32(*, classes: int, features: int = 128, channels: int = 3, head: str = "linear") -> Network:
@@ -182,9 +186,20 @@ def vgg32(*, classes: int, features: int = 128, channels: int = 3, head: str = "
     for i, ends in enumerate(pairwise(wide)):
         dropped = [nn.Dropout2d(0.2)] if i % 3 == 0 else []
         layers += [*dropped, _leaky(*ends, stride=2 if i % 3 == 2 else 1)]
-    trunk = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    chosen = HEADS.bind(head, features=features, classes=classes, bias=False)()
-    return Network(trunk, chosen)
+    return Network(_pooled(layers), _head(head, features, classes, bias=False))
+
+
+def _pooled(layers: list[nn.Module]) -> nn.Sequential:
+    """Layers, and a mean over places."""
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
+def _head(
+    name: str, features: int, classes: int, *, bias: bool = True, dropped: float | None = None
+) -> nn.Module:
+    """A head of `HEADS`, behind dropout where a share of the features to drop is given."""
+    head = HEADS.bind(name, features=features, classes=classes, bias=bias)()
+    return head if dropped is None else nn.Sequential(nn.Dropout(dropped), head)
 
 
 def _convolution(inputs: int, outputs: int, *, stride: int = 1) -> nn.Sequential:
@@ -220,21 +235,24 @@ class _Residual(nn.Module):
 # For photographs of 32 px, with dropout to be sampled by `train.dropout` if wanted.
 
 
-def resnet20(
+def residual(
+    widths: tuple[int, ...],
+    blocks: int,
     *,
     classes: int,
-    features: int = 64,
+    features: int,
     channels: int = 3,
     dropout: float = 0.0,
     head: str = "linear",
 ) -> Network:
-    """ResNet-20 of He et al. 2016, as Kim et al. 2021 release it for CIFAR.
+    """A residual network of He et al. 2016 for small images: a stem 3 x 3, no pooling behind it.
 
-    A stem 3 x 3, then three stages of three blocks with 16, 32 and D channels, of which the last
-    two halve the edge, and a mean over places. A convolution 1 x 1 with batch norm is the
-    shortcut where the shape changes. (The paper's text says ResNet-18.)
+    Every stage but the first halves the edge; a mean over places gives the features. A
+    convolution 1 x 1 with batch norm is the shortcut where the shape changes.
 
     Args:
+        widths: channels of the stages but the last.
+        blocks: of each stage.
         classes: C, columns of the logits.
         features: D, channels of the last stage.
         channels: of an image.
@@ -242,62 +260,23 @@ def resnet20(
             first ReLU, and before the sum. If above 0, `BEFORE_HEAD` of the features are too.
         head: a name in `HEADS`; "linear" has a bias.
     """
-    layers = _stages((16, 32, features), blocks=3, channels=channels, dropout=dropout)
-    return _network(layers, features=features, classes=classes, dropout=dropout, head=head)
+    layers, before = [*_kaiming(channels, widths[0], 3, 1), nn.ReLU()], widths[0]
+    for stage, width in enumerate((*widths, features)):
+        for block in range(blocks):
+            stride = 2 if stage > 0 and block == 0 else 1
+            layers.append(_Block(before, width, stride=stride, dropout=dropout))
+            before = width
+    dropped = BEFORE_HEAD if dropout else 0.0
+    return Network(_pooled(layers), _head(head, features, classes, dropped=dropped))
 
 
-def resnet18_cifar(
-    *,
-    classes: int,
-    features: int = 512,
-    channels: int = 3,
-    dropout: float = 0.0,
-    head: str = "linear",
-) -> Network:
-    """ResNet-18 of He et al. 2016 with a stem 3 x 3 and no pooling behind it, as used at 32 px.
-
-    Four stages of two blocks with 64, 128, 256 and D channels, of which the last three halve the
-    edge. Kim et al. 2021 name ResNet-18 for CIFAR, and release `resnet20`.
-
-    Args:
-        classes: C, columns of the logits.
-        features: D, channels of the last stage.
-        channels: of an image.
-        dropout: as in `resnet20`.
-        head: a name in `HEADS`; "linear" has a bias.
-    """
-    layers = _stages((64, 128, 256, features), blocks=2, channels=channels, dropout=dropout)
-    return _network(layers, features=features, classes=classes, dropout=dropout, head=head)
-
-
-def conv_dropout(
-    *,
-    classes: int,
-    features: int = 128,
-    width: int = 32,
-    channels: int = 3,
-    dropout: float = 0.1,
-    head: str = "linear",
-) -> Network:
-    """`conv` with dropout, the miniature of `resnet20` with it.
-
-    Args:
-        classes: C, columns of the logits.
-        features: D, channels of the last layer.
-        width: channels of the first layer.
-        channels: of an image.
-        dropout: share of the numbers set to 0 in training after each ReLU but the last. If above
-            0, `BEFORE_HEAD` of the features are too.
-        head: a name in `HEADS`; "linear" has a bias.
-    """
-    plain = conv(classes=classes, features=features, width=width, channels=channels, head=head)
-    for layer in plain.trunk[:3]:
-        layer.append(nn.Dropout(dropout))
-    return Network(plain.trunk, _dropping(plain.head, dropout))
+# Kim et al. 2021 name ResNet-18 for CIFAR, and release ResNet-20
+resnet20 = partial(residual, (16, 32), 3, features=64)
+resnet18_cifar = partial(residual, (64, 128, 256), 2, features=512)
 
 
 class _Block(nn.Module):
-    """Two convolutions 3 x 3 and a shortcut around them, for `resnet20`."""
+    """Two convolutions 3 x 3 and a shortcut around them, for `residual`."""
 
     def __init__(self, inputs: int, outputs: int, *, stride: int, dropout: float):
         super().__init__()
@@ -318,30 +297,6 @@ def _kaiming(inputs: int, outputs: int, size: int, stride: int) -> list[nn.Modul
     return [layer, nn.BatchNorm2d(outputs)]
 
 
-def _stages(
-    widths: tuple[int, ...], *, blocks: int, channels: int, dropout: float
-) -> list[nn.Module]:
-    layers, before = [*_kaiming(channels, widths[0], 3, 1), nn.ReLU()], widths[0]
-    for stage, width in enumerate(widths):
-        for block in range(blocks):
-            stride = 2 if stage > 0 and block == 0 else 1
-            layers.append(_Block(before, width, stride=stride, dropout=dropout))
-            before = width
-    return layers
-
-
-def _network(
-    layers: list[nn.Module], *, features: int, classes: int, dropout: float, head: str
-) -> Network:
-    trunk = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    chosen = HEADS.bind(head, features=features, classes=classes, bias=True)()
-    return Network(trunk, _dropping(chosen, dropout))
-
-
-def _dropping(head: nn.Module, dropout: float) -> nn.Sequential:
-    return nn.Sequential(nn.Dropout(BEFORE_HEAD if dropout > 0 else 0.0), head)
-
-
 # For photographs of 224 px and more.
 
 
@@ -360,8 +315,7 @@ def resnet50(*, classes: int, features: int, head: str = "linear") -> Network:
 
     backbone = timm.create_model("resnet50", num_classes=0, zero_init_last=False)
     trunk = nn.Sequential(backbone, nn.Linear(2048, features))
-    chosen = HEADS.bind(head, features=features, classes=classes, bias=False)()
-    return Network(trunk, chosen)
+    return Network(trunk, _head(head, features, classes, bias=False))
 
 
 def from_timm(
@@ -383,7 +337,7 @@ def from_timm(
         pretrained: fetch timm's weights for the backbone; else they are random.
         dropout: share of the numbers set to 0 in training in each residual block, after its
             ReLUs and before the sum, as Kim et al. 2021 release it; ResNets only. If above 0,
-            some of the features are too, as in `resnet20`.
+            some of the features are too, as in `residual`.
 
     Raises:
         RuntimeError: timm knows no such name.
@@ -397,9 +351,8 @@ def from_timm(
     width = trunk.head_hidden_size  # mobilenets have a layer behind their num_features
     if features != width:
         trunk = nn.Sequential(trunk, nn.Linear(width, features))
-    chosen = HEADS.bind(head, features=features, classes=classes, bias=True)()
-    before = [nn.Dropout(BEFORE_HEAD)] if dropout else []
-    return Network(trunk, nn.Sequential(*before, chosen) if dropout else chosen)
+    dropped = BEFORE_HEAD if dropout else None
+    return Network(trunk, _head(head, features, classes, dropped=dropped))
 
 
 def _drop_in_blocks(trunk: nn.Module, name: str, dropout: float) -> None:
@@ -454,3 +407,16 @@ def _theirs(key: str) -> str:
     _, layer, part, what = key.split(".")
     number = int(layer) - int(layer) // 4
     return f"{('conv', 'bn')[int(part)]}{number}.{what}"
+
+
+MODELS = Catalogue(
+    mlp=mlp,
+    conv=conv,
+    conv_dropout=conv_dropout,
+    resnet9=resnet9,
+    resnet20=resnet20,
+    resnet18_cifar=resnet18_cifar,
+    vgg32=vgg32,
+    resnet50=resnet50,
+    timm=from_timm,
+)
