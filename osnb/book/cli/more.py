@@ -3,6 +3,7 @@
 import json as text
 from collections import Counter
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -156,10 +157,11 @@ def protocol(
 
     if (images is None) != (out is None):
         raise ValueError("file lists need both --images DIR and --out DIR")
+    rule = protocols.PROTOCOLS.bind(name, split=split)
     try:
-        rule = protocols.PROTOCOLS.bind(name, split=split)
+        signature(rule).bind()
     except TypeError as error:
-        raise ValueError(f"protocol {error}, so it can only be made in a notebook") from None
+        raise ValueError(f"{name}: {error}, so it can only be made in a notebook") from None
     if images is None:
         print(protocols.class_list(rule()).to_csv(index=False, lineterminator="\n"), end="")
     else:
