@@ -27,8 +27,11 @@ unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
+# runs made at the same time: one a core, at most four, since each takes up to 1 GB
+WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); echo $$((n < 4 ? n : 4)))
+
 reproduce: $(READY) ## run every miniature, write figures/ and the report of all artefacts
-	@$(BIN)/osnb reproduce; code=$$?; $(BIN)/osnb report && exit $$code
+	@$(BIN)/osnb reproduce --workers $(WORKERS); code=$$?; $(BIN)/osnb report && exit $$code
 
 test: lint ## check everything: lint, unit tests, every notebook
 	OMP_NUM_THREADS=1 $(PYTEST) -n 2

@@ -4,11 +4,12 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psutil
 import pyarrow.parquet as pq
@@ -129,10 +130,21 @@ def test_nothing_of_a_batch_listens_beyond_this_machine(four):
     kernel(four, 0)
     owner = psutil.Process(process.pid)
     opened = [c for p in (owner, *owner.children(recursive=True)) for c in p.net_connections()]
-    heard = {c.laddr.ip for c in opened if c.status == psutil.CONN_LISTEN}
+    heard = {c.laddr for c in opened if c.status == psutil.CONN_LISTEN}
+    greetings = {greeting(*at) for at in heard}
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
-    assert heard == {"127.0.0.1"}
+    assert {at.ip for at in heard} == {"127.0.0.1"}
+    assert not any(b"pickle" in said for said in greetings), "somebody without keys is greeted"
+
+
+def greeting(ip, port):
+    """What a listener says to whoever connects and sends nothing; dask without keys: its pickle."""
+    with socket.create_connection((ip, port), timeout=5) as connection:
+        connection.settimeout(1)
+        with suppress(OSError):
+            return connection.recv(10_000)
+    return b""
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGHUP])
@@ -562,6 +574,7 @@ def test_engines_that_cannot_be_are_refused(four, words, reason):
 def test_slurm_s_library_leaves_the_interrupt_as_it_was():
     code = """
 import signal
+import socket
 from osnb.book.batch import engines
 signal.signal(signal.SIGINT, signal.default_int_handler)
 engines.library()

@@ -146,13 +146,17 @@ def _stop(client, futures: list, batch: int) -> None:
 def local(workers: int, *, task: Callable = work) -> Iterator[Spread]:
     """So many worker processes here, each with one GPU and its share of the cores.
 
-    Everything listens on loopback only. A worker that dies is started again.
+    Everything listens on loopback only, and speaks over keys that are made for this cluster and
+    kept in memory: no other user of the machine can send it code. A worker that dies is started
+    again.
     """
     from distributed import Client, LocalCluster
+    from distributed.security import Security
 
     _track()
     here = {"host": LOOPBACK, "dashboard_address": f"{LOOPBACK}:0", "silence_logs": 50}
     here |= {"worker_dashboard_address": f"{LOOPBACK}:0", "scheduler_kwargs": NO_PAGE}
+    here |= {"security": Security.temporary(), "protocol": "tls://"}
     with (
         LocalCluster(workers, threads_per_worker=1, memory_limit=0, **here) as cluster,
         Client(cluster) as client,
