@@ -140,10 +140,9 @@ def test_nothing_of_a_batch_listens_beyond_this_machine(four):
 
 def greeting(ip, port):
     """What a listener says to whoever connects and sends nothing; dask without keys: its pickle."""
-    with socket.create_connection((ip, port), timeout=5) as connection:
+    with suppress(OSError), socket.create_connection((ip, port), timeout=5) as connection:
         connection.settimeout(1)
-        with suppress(OSError):
-            return connection.recv(10_000)
+        return connection.recv(10_000)
     return b""
 
 
