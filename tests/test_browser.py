@@ -21,7 +21,8 @@ pytestmark = browser.MARKS
 def site(tmp_path_factory):
     """The folder of the report of what is in git, with the claims that are decided in print."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report.claims, "SIZES", ["printed"])  # resampling is not what is looked at
+        printed = {"printed": report.claims.SIZES["printed"]}
+        patch.setattr(report.claims, "SIZES", printed)  # resampling is not what is looked at
         patch.setattr(report, "verify", list)
         patch.setenv("OSNB_OUT", str(tmp_path_factory.mktemp("site")))
         return report.build().parent
