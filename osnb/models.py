@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
 import torch
 from torch import Tensor, autocast, nn
 
 from osnb.base.catalogue import Catalogue
 from osnb.base.outputs import Outputs
-from osnb.datasets import vision  # noqa: F401 - timm imports torchvision
 
 BEFORE_HEAD = 0.1  # share of the features dropped where anything is, as Kim et al. release it
 NORM = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
@@ -140,6 +140,7 @@ def resnet9(
     classes: int,
     features: int = 256,
     width: int = 32,
+    channels: int = 3,
     dropout: float = 0.0,
     head: str = "linear",
 ) -> Network:
@@ -152,11 +153,12 @@ def resnet9(
         classes: C, columns of the logits.
         features: D, channels of the last stage.
         width: channels of the stem.
+        channels: of an image.
         dropout: share of the features set to 0 before the head in training.
         head: a name in `HEADS`; "linear" has a bias.
     """
     trunk = nn.Sequential(
-        _convolution(3, width),
+        _convolution(channels, width),
         _halving(width, 2 * width),
         _Residual(2 * width),
         _halving(2 * width, 4 * width),
@@ -300,6 +302,14 @@ def _kaiming(inputs: int, outputs: int, size: int, stride: int) -> list[nn.Modul
 # For photographs of 224 px and more.
 
 
+def _timm() -> ModuleType:
+    """timm, behind the guard of the torchvision that it imports; seconds that no other pays."""
+    from osnb.datasets import vision  # noqa: F401, I001
+    import timm
+
+    return timm
+
+
 def resnet50(*, classes: int, features: int, head: str = "linear") -> Network:
     """ResNet-50 with the two-layer head of Palechor et al. 2023, random weights.
 
@@ -311,7 +321,7 @@ def resnet50(*, classes: int, features: int, head: str = "linear") -> Network:
         features: D, width of the middle layer.
         head: a name in `HEADS`; "linear" has no bias.
     """
-    import timm
+    timm = _timm()
 
     backbone = timm.create_model("resnet50", num_classes=0, zero_init_last=False)
     trunk = nn.Sequential(backbone, nn.Linear(2048, features))
@@ -343,7 +353,7 @@ def from_timm(
         RuntimeError: timm knows no such name.
         ValueError: dropout is above 0 and the backbone has no such blocks.
     """
-    import timm
+    timm = _timm()
 
     trunk = timm.create_model(backbone, pretrained=pretrained, num_classes=0)
     if dropout:

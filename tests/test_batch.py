@@ -32,6 +32,7 @@ def fill(project, count, rate=1.0):
     project.add("takes_time", "10_fixture_train")
     project.add("collects", "11_results")
     project.write("11_results", "run: mini\n", run="mini")
+    (project.folder / "params" / "repeats.yaml").write_text("none: {}\n")
     for n in range(count):
         project.write("10_fixture_train", f"run: r{n}\nseed: {n}\nrate: {rate}\n", run=f"r{n}")
     return project
@@ -48,11 +49,12 @@ def folder(project, n):
 
 
 def kernel(project, n, seconds=60):
-    """(pid of the kernel that makes run n, pid of its owner), as soon as it has begun."""
+    """Pids of the kernel that makes run n, its source and its owner, as soon as it has begun."""
     file = folder(project, n) / "kernel.txt"
     for _ in range(seconds * 20):
-        if file.is_file() and len(file.read_text().split()) == 2:
-            return tuple(map(int, file.read_text().split()))
+        if file.is_file() and len(pids := file.read_text().split()) == 2:
+            pids = [*map(int, pids), record.read(file.parent)["pid"]]
+            return dict(zip(("kernel", "source", "worker"), pids, strict=True))
         time.sleep(0.05)
     raise AssertionError(f"run {n} did not begin within {seconds} s")
 
@@ -97,17 +99,17 @@ def test_a_batch_is_made_once_and_then_skipped(four, workers):
     assert all_done(four)
 
 
-@pytest.mark.parametrize("victim", ["worker", "kernel"])
-def test_a_worker_or_a_kernel_that_is_killed_costs_no_run(four, victim):
+@pytest.mark.parametrize("victim", ["worker", "source", "kernel"])
+def test_a_worker_or_a_kernel_or_its_source_that_is_killed_costs_no_run(four, victim):
     process = four.start("reproduce", "--workers", 2, "--json", "-")
     pids = kernel(four, 0)
-    os.kill(pids[victim == "worker"], signal.SIGKILL)
+    os.kill(pids[victim], signal.SIGKILL)
     code, told = ended(process)
     assert (code, told["done"], told["failed"]) == (0, RUNS + 1, 0)
     assert all_done(four)
     (before,) = record.read(folder(four, 0))["attempts"]
-    assert before["state"] == {"worker": "interrupted", "kernel": "failed"}[victim]
-    assert gone(pids)
+    assert before["state"] == ("interrupted" if victim == "worker" else "failed")
+    assert gone(pids.values())
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -116,7 +118,7 @@ def test_what_a_killed_command_left_is_finished_by_the_next(four, workers):
     pids = kernel(four, 0)
     process.kill()
     process.communicate()
-    assert gone(pids)
+    assert gone(pids.values())
     states = Counter(x["state"] for x in project_runs(four))
     assert set(states) <= {"interrupted", "done"}
     assert states["interrupted"] >= RUNS - 1
@@ -157,7 +159,7 @@ def test_an_interrupt_of_workers_says_so_and_leaves_no_process(four, sign):
     assert err.endswith("osnb: interrupted; the same command continues\n")
     told = json.loads(out)
     assert told["interrupted"] == len(told["runs"]) >= 1
-    assert gone(pids)
+    assert gone(pids.values())
     states = {x["run"]: x["state"] for x in project_runs(four)}
     assert states["r0"] == "interrupted"
     assert set(states.values()) <= {"interrupted", "done"}
@@ -256,7 +258,7 @@ def test_on_a_full_disk_runs_fail_and_are_made_once_there_is_space(project, tmp_
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
-    """A folder with the three files that the README says how to make."""
+    """A folder with the three files that figures/README.md says how to make."""
     made = tmp_path_factory.mktemp("tls")
     if not shutil.which("openssl"):
         pytest.skip("openssl makes the certificates of this test, and is not here")
@@ -266,10 +268,10 @@ def certificates(tmp_path_factory):
 
 
 def readme_lines(word):
-    """The commands of the README that begin with a word, continued lines joined."""
+    """The commands of figures/README.md that begin with a word, continued lines joined."""
     from osnb.base.workbook import PACKAGE
 
-    text = (PACKAGE.parent / "README.md").read_text().replace("\\\n", " ")
+    text = (PACKAGE.parent / "figures" / "README.md").read_text().replace("\\\n", " ")
     return [line for line in text.splitlines() if line.startswith(word)]
 
 
@@ -425,9 +427,9 @@ def test_the_runs_of_a_host_that_is_cut_off_are_finished_elsewhere(four, dask, c
         hosts.cut("a")
         code, told = ended(process)
         assert (code, told["done"], told["failed"]) == (0, RUNS + 1, 0)
-        assert gone(pids)  # the host that was cut off has ended its run by itself
+        assert gone(pids.values())  # the host that was cut off has ended its run by itself
         (before,) = record.read(folder(four, 0))["attempts"]
-        assert (before["state"], before["pid"]) == ("interrupted", pids[1])
+        assert (before["state"], before["pid"]) == ("interrupted", pids["worker"])
         assert all_done(four)
 
 

@@ -1,8 +1,13 @@
-"""The kernel that a run is executed in: python -m osnb.book.kernel, and the file on standard input.
+"""The process that a run's kernel is forked from: python -m osnb.book.kernel.
 
-IPython's own, started and ended faster. A cell that imports runs with the collector off, and
-what it has loaded is frozen: otherwise the collector walks again and again over the hundred
-thousand objects of torch, none of which ever goes. At the end nothing is taken apart.
+For every connection file that standard input names it forks a kernel and prints its number, until
+the owner has ended. What of `SLOW` a kernel had imported at its end, it imports before it forks
+the next one: nobody waits for that again. Of this package a kernel takes nothing over, so that
+code that was edited is read anew.
+
+The kernel is IPython's own, started and ended faster. A cell that imports runs with the collector
+off, and what it has loaded is frozen: otherwise the collector walks again and again over the
+hundred thousand objects of torch, none of which ever goes. At the end nothing is taken apart.
 """
 
 import atexit
@@ -12,13 +17,19 @@ import os
 import resource
 import signal
 import sys
+import warnings
+from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 
 ENDING = 10  # seconds that the answer to a request to end may take
-USAGE = "OSNB_USAGE"  # where the kernel says at its end what it used
+FORKS = sys.platform == "linux"  # elsewhere a library may not outlive it: one process, one kernel
+# what takes long to import; none of it asks, while it is imported, whether it is in a notebook
+SLOW = ("numpy", "torch", "torch._dynamo", "pandas", "pyarrow.parquet", "matplotlib.pyplot")
+SLOW += ("scipy.stats", "sklearn.datasets", "sklearn.model_selection", "tabulate", "yaml")
 
 
 class Kernel(IPythonKernel):
@@ -33,6 +44,7 @@ class Kernel(IPythonKernel):
         self.shell.events.register("pre_run_cell", self._before)
         self.shell.events.register("post_run_cell", self._after)
         signal.signal(signal.SIGINT, self._interrupt)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
     def _interrupt(self, *_) -> None:
         if self.in_cell:
@@ -61,11 +73,12 @@ class Kernel(IPythonKernel):
             self.interrupted, code = False, "raise KeyboardInterrupt"
         return await super().do_execute(code, *args, **options)
 
-    def do_shutdown(self, restart: bool) -> dict:
-        """Say what was used, then end."""
-        if os.environ.get(USAGE):
-            Path(os.environ[USAGE]).write_text(json.dumps(usage()))
-        return super().do_shutdown(restart)
+
+class App(IPKernelApp):
+    """IPython's application."""
+
+    def init_signal(self) -> None:
+        """Forget no interrupt that has come already: the kernel heeds it."""
 
 
 def usage() -> dict[str, int | str | None]:
@@ -83,14 +96,54 @@ def usage() -> dict[str, int | str | None]:
 
 
 def main() -> None:
-    """Wait for the name of a connection file, serve, and leave without taking modules apart."""
+    """Fork a kernel for every file that is named, or be the only one."""
     gc.disable()
-    file = sys.stdin.readline().strip()
-    if not file:  # the owner has ended before it had anything to do
-        return
-    IPKernelApp.launch_instance(argv=["-f", file, *sys.argv[1:]], kernel_class=Kernel)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # none that has ended is kept as a zombie
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the kernel can heed it
+    answers = os.dup(1)
+    os.dup2(2, 1)  # what a library prints is no answer
+    with TemporaryFile(buffering=0) as met:
+        for file in sys.stdin:
+            for name in os.pread(met.fileno(), 4096, 0).decode().split():
+                import_module(name)
+            gc.freeze()
+            if not FORKS or not _forked():
+                os.write(answers, b"%d\n" % os.getpid())
+                os.close(answers)
+                _serve(Path(file.strip()))
+                os.pwrite(met.fileno(), " ".join(x for x in SLOW if x in sys.modules).encode(), 0)
+                _leave()
+    os._exit(0)
+
+
+def _forked() -> int:
+    """The number of a new process; 0 in that, which leads a group of its own."""
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        # of the thread of pyarrow's allocator, which holds still while a process is forked
+        pid = os.fork()
+    if not pid:
+        os.setsid()
+        if "numpy.random" in sys.modules:
+            sys.modules["numpy.random"].seed()  # as in every new process
+    return pid
+
+
+def _serve(file: Path) -> None:
+    """Be the kernel of a connection file, and say beside it what was used."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "osnb"]:
+        del sys.modules[name]
+    argv = ["-f", str(file), f"--IPKernelApp.parent_handle={os.getppid()}", *sys.argv[1:]]
+    App.launch_instance(argv=argv, kernel_class=Kernel)
+    file.with_name("usage.json").write_text(json.dumps(usage()))
+
+
+def _leave() -> None:
+    """End without taking modules apart."""
     # the thread that answers the request to end still writes to sockets that are closed below
-    IPKernelApp.instance().control_thread.join(ENDING)
+    App.instance().control_thread.join(ENDING)
     atexit._run_exitfuncs()  # what others want done at the end
     for stream in (sys.stdout, sys.stderr):
         stream.flush()

@@ -1,5 +1,6 @@
 """The kernel of a run as its owner sees it: started, timed, interrupted, and at its end asked."""
 
+import atexit
 import json
 import os
 import signal
@@ -12,12 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import psutil
+
 from osnb.base import workbook
 
 QUIET = "--log-level=50"  # what a kernel complains of is in its notebook
 # seconds between an interrupt, after which a training run keeps its step, and the end
 GRACE = float(os.environ.get("OSNB_GRACE") or 30)
 _running: set = set()  # managers of the kernels that this process owns
+_sources: dict = {}  # the one process that forks them
+_asking = threading.Lock()
 
 
 def interrupt() -> int:
@@ -28,21 +33,47 @@ def interrupt() -> int:
 
 
 def _signal(manager, number: int) -> None:
-    with suppress(ProcessLookupError, AttributeError):  # it has ended, or not yet started
-        os.killpg(manager.provisioner.pgid, number)
+    process = manager.kernel.process
+    if process is None:
+        manager.kernel.missed = number
+    elif process.poll() is None:
+        with suppress(ProcessLookupError):  # it has just ended
+            os.killpg(process.pid, number)
 
 
-@dataclass(frozen=True)
+class Forked(psutil.Process):
+    """A kernel, our child's child or our child, with what jupyter asks of a Popen."""
+
+    stdin = stdout = stderr = None
+
+    def poll(self) -> int | None:
+        """None while it runs."""
+        try:
+            return self.wait(0) or 0
+        except psutil.TimeoutExpired:
+            return None
+
+    def send_signal(self, number: int) -> None:
+        """Nothing, if it has ended."""
+        with suppress(psutil.NoSuchProcess):
+            super().send_signal(number)
+
+
+@dataclass
 class Kernel:
-    """A kernel that waits to be told where to listen.
+    """A kernel that is forked once somebody knows where it is to listen.
 
     Attributes:
-        process: of `python -m osnb.book.kernel`.
+        source: the process that forks it.
         folder: for its sockets, and for what it used.
+        process: of the kernel, once there is one.
+        missed: a signal that came before.
     """
 
-    process: subprocess.Popen
+    source: subprocess.Popen
     folder: Path
+    process: Forked | None = None
+    missed: int = 0
 
     def used(self) -> dict[str, int | str | None]:
         """What the kernel wrote at its end; nothing of one that was killed."""
@@ -60,20 +91,23 @@ class Kernel:
         from jupyter_client.manager import AsyncKernelManager
         from jupyter_client.provisioning import LocalProvisioner
 
-        process, folder = self.process, self.folder
+        kernel = self
 
         class Waiting(LocalProvisioner):
             async def launch_kernel(self, cmd, **_):
-                self.process, self.pid, self.pgid = process, process.pid, process.pid
-                process.stdin.write(f"{cmd[0]}\n".encode())
-                process.stdin.close()
+                self.process = kernel.process = _fork(kernel.source, cmd[0])
+                self.pid = self.pgid = self.process.pid
+                if kernel.missed:
+                    os.killpg(self.pgid, kernel.missed)
                 return self.connection_info
 
         class Manager(AsyncKernelManager):
             kernel_spec = KernelSpec(argv=["{connection_file}"], language="python")
 
             def __init__(self, **options):
-                super().__init__(**options, transport="ipc", ip=f"{folder}/kernel")
+                self.kernel = kernel
+                options |= {"connection_file": f"{kernel.folder}/connection.json"}
+                super().__init__(**options, transport="ipc", ip=f"{kernel.folder}/kernel")
                 self.provisioner = Waiting(kernel_spec=self.kernel_spec, parent=self)
                 _running.add(self)
 
@@ -86,30 +120,64 @@ class Kernel:
         return Manager
 
 
-@contextmanager
-def started(cwd: Path) -> Iterator[Kernel]:
-    """A kernel of this Python, whatever kernels and start-up files a person has.
+def _source(cwd: Path) -> subprocess.Popen:
+    """What forks kernels of this Python, whatever kernels and start-up files a person has.
 
-    It starts while its owner still imports papermill, and ends with the block.
+    They inherit its folder and its environment: if either is another, so is it.
     """
-    env = {
+    env = os.environ | {
         "IPYTHONDIR": str(workbook.out() / "runs" / ".ipython"),
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        "JPY_PARENT_PID": str(os.getpid()),  # it ends when that is gone
         # numpy's sums in one order, whatever machine: what is fitted then has equal bytes
         "OPENBLAS_NUM_THREADS": "1",
     }
     command = [sys.executable, "-m", "osnb.book.kernel", QUIET]
-    options = {"cwd": cwd, "stdin": subprocess.PIPE, "start_new_session": True}
-    with TemporaryDirectory(prefix="osnb-") as folder:
-        env["OSNB_USAGE"] = f"{folder}/usage.json"
-        process = subprocess.Popen(command, env=os.environ | env, **options)
-        try:
-            yield Kernel(process, Path(folder))
-        finally:
-            process.stdin.close()
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
+    options |= {"cwd": cwd, "env": env, "start_new_session": True}
+    key = os.getpid(), cwd, *sorted(env.items())
+    with _asking:
+        if key not in _sources or _sources[key].poll() is not None:
+            _end()
+            _sources[key] = subprocess.Popen(command, **options)
+        return _sources[key]
+
+
+def _fork(source: subprocess.Popen, file: str) -> Forked:
+    """A kernel that listens where a connection file says."""
+    from nbclient.exceptions import DeadKernelError
+
+    try:
+        with _asking:
+            source.stdin.write(f"{file}\n".encode())
+            return Forked(int(source.stdout.readline()))
+    except BaseException as error:
+        _end()  # if only we were interrupted, its answer would be taken for the next one's
+        if isinstance(error, (OSError, ValueError, psutil.NoSuchProcess)):
+            raise DeadKernelError("Kernel died") from None
+        raise
+
+
+@atexit.register
+def _end() -> None:
+    while _sources:
+        with _sources.popitem()[1] as process:
             process.kill()
-            process.wait()
+
+
+@contextmanager
+def started(cwd: Path) -> Iterator[Kernel]:
+    """A kernel, which ends with the block.
+
+    If it is the first of this process, what it is forked from starts while papermill is imported.
+    """
+    with TemporaryDirectory(prefix="osnb-") as folder:
+        kernel = Kernel(_source(cwd), Path(folder))
+        try:
+            yield kernel
+        finally:
+            if kernel.process:
+                kernel.process.send_signal(signal.SIGKILL)
+                kernel.process.wait()
 
 
 @contextmanager
