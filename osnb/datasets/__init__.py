@@ -6,7 +6,6 @@ from osnb.base.catalogue import Catalogue
 from osnb.datasets import archives, made, quickdraw, readers, small
 from osnb.datasets.images import Batches, BrokenImage, Images, batches, joined, like, resident
 from osnb.datasets.small import counted, some
-from osnb.datasets.synsets import synsets as drawn
 from osnb.protocols.vaze import digit_classes
 
 READERS = Catalogue(
@@ -39,7 +38,6 @@ READERS = Catalogue(
     quickdraw=quickdraw.quickdraw,
     rademacher_noise=partial(made.other_noise, name="rademacher_noise"),
     svhn=partial(small.torchvision_set, name="SVHN"),
-    synsets=drawn,
     textures=archives.textures,
     tinyimagenet=readers.tinyimagenet,
     tinyimagenet_fix=readers.tinyimagenet_fix,

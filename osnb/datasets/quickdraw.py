@@ -3,6 +3,7 @@
 What they are, where they come from and what was left out stands in osnb/data/*/README.md.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -85,6 +86,14 @@ def quickdraw(
         lambda i: np.broadcast_to(rendered(packed[i], side), (channels, side, side)),
         (channels, side, side),
     )
+
+
+def pictures(wnids: Iterable[str], number: int) -> np.ndarray:
+    """(C, number, 1, 32, 32) uint8: the last test drawings of each of C classes."""
+    images = quickdraw()
+    tests = images.rows[images.rows["split"] == "test"].groupby("wnid").groups
+    at = [np.asarray(tests[wnid][-number:]) for wnid in wnids]
+    return np.stack([images.read(places).numpy() for places in at])
 
 
 def strokes(packed: bytes) -> list[np.ndarray]:

@@ -122,7 +122,7 @@ class Experiment:
             benchmark: in params/benchmarks.yaml.
             method, regime: in params/recipes.yaml.
             size: mini, tiny or paper.
-            split: 0 up to the protocol's number of splits.
+            split: 0 up to the protocol's number of splits, or the one on which settings are chosen.
             seed: >= 0.
             overrides: such as "epochs=30 network=resnet9 width=8"; quotes hold blanks.
 
@@ -140,9 +140,7 @@ class Experiment:
         below = [benchmarks["base"] | recipes["base"], base, of_method, of_regime]
         where = f"{benchmark} in size {size}, method {method}, regime {regime}"
         settings = layers.resolved(below, overrides, facts, where)
-        if not 0 <= split < (splits := facts.get("splits", 1)):
-            there = f"are splits 0 to {splits - 1}" if splits > 1 else "is one split, 0"
-            raise ValueError(f"there {there}; got split={split}: {where}")
+        layers.one_of_splits(split, facts, where)
         if seed < 0:
             raise ValueError(f"a seed is 0 or more; got {seed}")
         data = {k: settings.pop(k) for k in DATA if k in settings}

@@ -14,7 +14,8 @@ from typing import Any
 from osnb.base import workbook
 
 SIZES = ("mini", "tiny", "paper")
-FACTS = ("splits", "negatives")  # what a benchmark is; no setting, and nobody overrides it
+# what a benchmark is, no setting: nobody overrides it
+FACTS = ("splits", "tuning", "negatives")
 
 
 def catalogue(name: str) -> dict[str, Any]:
@@ -150,6 +151,20 @@ def feasible(settings: dict[str, Any], changed: Mapping, facts: Mapping, where: 
         raise ValueError(
             f"rules {rules} read one network at rest, and {answer} is none: set rules=plain"
         )
+
+
+def one_of_splits(split: int, facts: Mapping[str, Any], where: str) -> None:
+    """Refuse a split that a benchmark does not have.
+
+    Raises:
+        ValueError: it is none of those that are reported, nor the one on which settings are chosen.
+    """
+    last, tuning = facts.get("splits", 1) - 1, facts.get("tuning")
+    if 0 <= split <= last or split == tuning:
+        return
+    there = f"are splits 0 to {last}" if last else "is one split, 0"
+    chosen = "" if tuning is None else f", and {tuning} on which settings are chosen"
+    raise ValueError(f"there {there}{chosen}; got split={split}: {where}")
 
 
 def flat(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

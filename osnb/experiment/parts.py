@@ -10,9 +10,7 @@ import pandas as pd
 from osnb import datasets, losses, protocols, train
 from osnb.base import workbook
 from osnb.base.labels import UNKNOWN
-from osnb.datasets import synsets
 from osnb.datasets.augment import AUGMENT, OPS
-from osnb.protocols import hierarchy
 
 if TYPE_CHECKING:
     from osnb.experiment import Experiment, Machine
@@ -156,12 +154,9 @@ def _read(name: str, machine: "Machine", settings: Mapping[str, Any]) -> dataset
 
 
 def _protocol(settings: Mapping[str, Any]) -> Callable[..., pd.DataFrame]:
-    """The protocol with its options; birds' traits are for the fine-grained miniature."""
-    options = {"split": settings["split"]}
-    options |= {k: v for k, v in settings["protocol"].items() if k != "name"}
-    if settings["protocol"]["name"] == "mini_ssb_fine":
-        birds = hierarchy.leaves("n01503061")[::2][:20]
-        options["attributes"] = synsets.attributes(birds)
+    """The protocol with its options."""
+    options = settings["protocol"] | {"split": settings["split"]}
+    del options["name"]
     return protocols.PROTOCOLS.bind(settings["protocol"]["name"], **options)
 
 

@@ -21,11 +21,9 @@ from PIL import Image
 
 from osnb import datasets, losses, metrics, models, protocols, scores, train
 from osnb.base.outputs import Outputs
-from osnb.datasets import synsets
 from osnb.datasets.augment import AUGMENT, OPS
 from osnb.experiment import Experiment, Machine
 from osnb.experiment.layers import catalogue
-from osnb.protocols import hierarchy
 from osnb.train.methods import arpl_cs, osrci, terms
 
 Numbers = Mapping[str, Any]  # arrays by name
@@ -53,8 +51,10 @@ OF_NETWORKS = {
     "resnet50": {"features": 30},
     "timm": {"backbone": "resnet18", "features": 512},
 }
-FEW = "epochs=2 batch_size=48"  # with the drawn images below, three steps an epoch, the last short
-MINI = f"{FEW} train_per_class=8 test_per_class=2 features=16 width=4"
+FEW = (
+    "epochs=2 batch_size=48"  # with the drawings below, two or three steps an epoch, the last short
+)
+MINI = f"{FEW} train_per_class=12 validation_per_class=4 test_per_class=4 features=16 width=4"
 SHORT = {  # how a method with stages, companions or several looks is made small
     "arpl_cs": "gan_width=4",
     "osrci": "gan_width=4 gan_epochs=1 generated=32",
@@ -75,7 +75,7 @@ FITTED, LOOKS = ("openmax", "mahalanobis"), ("odin", "mcdropout", "ensemble")
 FILES = {"cifar10_parquet": "cifar10_jpeg.parquet"}  # that readers of small photographs read
 FILES |= {"tinyimagenet_parquet": "tinyimagenet32_jpeg.parquet"}
 FREE = ("digits", "font_digits", "font_letters", "glyphs", "gaussian_noise", "omniglot_few")
-FREE += ("patterns", "quickdraw", "rademacher_noise", "synsets", "uniform_noise")
+FREE += ("patterns", "quickdraw", "rademacher_noise", "uniform_noise")
 
 
 def outputs(factor: float, columns: int = KNOWN) -> Outputs:
@@ -115,7 +115,7 @@ def schedule(name: str) -> Numbers:
 
 def augment(name: str) -> Numbers:
     """Order and pixels of batches of the first, second and last epoch."""
-    images = datasets.READERS["synsets"](train_per_class=1, test_per_class=1)
+    images = datasets.READERS["quickdraw"](train_per_class=1, test_per_class=1)
     rows = images.rows[:20].assign(label=np.arange(20))
     transform = partial(AUGMENT[name], **OF_TRANSFORMS.get(name, {}))
     how = {"batch_size": 8, "seed": 3, "shuffle": True, "transform": transform}
@@ -194,15 +194,12 @@ def looks(name: str) -> Numbers:
 
 
 def protocol(name: str) -> Numbers:
-    """Every list of a protocol, for all its classes and for drawn ones."""
-    options: dict[str, Any] = {"random_unknown": 2}
+    """Every list of a protocol."""
     available = ["a", "b"] if name == "closed" else None
-    if name == "mini_ssb_fine":
-        options["attributes"] = synsets.attributes(hierarchy.leaves("n01503061")[::2][:20])
     found = {}
     for split in range(5):
         try:
-            table = protocols.PROTOCOLS.bind(name, split=split, **options)(available=available)
+            table = protocols.PROTOCOLS.bind(name, split=split)(available=available)
         except ValueError:  # it has no such split
             break
         found[f"split {split}"] = table.to_csv(index=False)
@@ -213,7 +210,8 @@ def protocol(name: str) -> Numbers:
 
 def reader(name: str) -> Numbers:
     """Rows and some pixels of a data set that needs no file, or one that is made here."""
-    few = {"train_per_class": 3, "test_per_class": 2, "per_class": 3, "count": 40}
+    few = {"train_per_class": 1, "validation_per_class": 1, "test_per_class": 1}
+    few |= {"per_class": 3, "count": 40}
     with TemporaryDirectory() as folder:
         if name in FILES:
             _photographs().to_parquet(Path(folder) / FILES[name])
@@ -299,7 +297,7 @@ def method(name: str) -> Numbers:
     """A method, all its stages, on its own: neither schedule nor augmentation has a part in it."""
     parts, needs = (catalogue("recipes")[x] for x in ("methods", "needs"))
     needing = {parts[name].get("loss"), parts[name].get("training")} & {*needs["negatives"]}
-    benchmark = "imagenet200" if name == "oe" else "p2" if needing else "tinyimagenet"
+    benchmark = "p2" if needing else "cifar10"
     more = f"schedule=constant augmentation=none rules=plain watch=held_out {SHORT.get(name, '')}"
     return recipe(benchmark, more=more, method=name) | term(name)
 
@@ -323,7 +321,7 @@ def regime(name: str) -> Numbers:
 def rules(name: str) -> Numbers:
     """Rules that are fitted, or chosen, after a training that knows a little."""
     own = "tail=3 alpha=2" if name == "fitted" else "tails='3 4' alphas='1 3' temperatures='1 10'"
-    return recipe("cifar40", more=f"rules={name} schedule=constant {own}")
+    return recipe("digits", more=f"rules={name} schedule=constant {own}")
 
 
 def watch(name: str) -> Numbers:
@@ -338,9 +336,9 @@ def optimizer(name: str) -> Numbers:
     return recipe(more=f"{more} schedule=constant rules=plain")
 
 
-def recipe(benchmark: str = "tinyimagenet", *, more: str, **chosen: str) -> Numbers:
+def recipe(benchmark: str = "cifar10", *, more: str, **chosen: str) -> Numbers:
     """An experiment of two epochs: its history, stage by stage, and 64 rows of its scores."""
-    few = FEW if benchmark == "cifar40" else MINI
+    few = FEW if benchmark == "digits" else MINI
     exp = Experiment.named(benchmark, overrides=f"{few} {more}", **{"method": "softmax"} | chosen)
     parts = exp.parts(Machine())
     model, criterion = exp.network(parts), exp.criterion(parts)

@@ -37,7 +37,7 @@ def scored(
     found = {"scores": made.table()}
     if settings["watch"]["name"] == "gamma" and not isinstance(network, nn.ModuleList):
         best = train.best(network, directory)
-        found["scores_best"] = Scores(best, parts, Path(directory)).table()
+        found["scores_best"] = Scores(best, parts, Path(directory), rules="plain").table()
     if made.selection is not None:
         found["selection"] = made.selection
     if settings["means"]:
@@ -52,12 +52,12 @@ class Scores:
         selection: AUROC of each setting of the rules whose settings are chosen, or none.
     """
 
-    def __init__(self, network: nn.Module, parts: Parts, directory: Path):
+    def __init__(self, network: nn.Module, parts: Parts, directory: Path, rules: str | None = None):
         self.network, self.parts, self.directory = network, parts, directory
         self.settings, self.known = parts.settings, parts.known
         self.selection: pd.DataFrame | None = None
         make = {"plain": dict, "fitted": self.fitted, "chosen": self.chosen}
-        self.rules: Mapping[str, Rule] = make[self.settings["rules"]["name"]]()
+        self.rules: Mapping[str, Rule] = make[rules or self.settings["rules"]["name"]]()
         source = self.settings["reader"]["name"]
         sets = [(source, self._groups(parts.test.rows), parts.test), *parts.far]
         self.sets = [(*each, self.says(each[-1])) for each in sets]

@@ -186,7 +186,7 @@ def bootstrap_confidence(
         for w, values in zip(weights, columns, strict=True)
     )
     minus = 1 - largest + offset
-    return {"gamma_plus": plus, "gamma_minus": minus, "gamma": plus + minus}
+    return {"gamma_plus": plus, "gamma_minus": minus, "gamma": (plus + minus) / 2}
 
 
 def interval(

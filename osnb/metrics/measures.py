@@ -132,7 +132,7 @@ def confidence(
 
         gamma+ = mean over known samples of s_y
         gamma- = mean over the others of 1 - max_c s_c + offset
-        gamma  = gamma+ + gamma-, the best epoch has the largest
+        gamma  = (gamma+ + gamma-) / 2, the best epoch has the largest
 
     Args:
         known_target: (N,) probability of each known sample's target class.
@@ -153,7 +153,7 @@ def confidence(
             raise ValueError(f"need probabilities in [0, 1]; got {values.min()} to {values.max()}")
     plus = float(known.mean(dtype=np.float64))
     minus = float(1 - other.mean(dtype=np.float64) + offset)
-    return {"gamma_plus": plus, "gamma_minus": minus, "gamma": plus + minus}
+    return {"gamma_plus": plus, "gamma_minus": minus, "gamma": (plus + minus) / 2}
 
 
 def openness(*, training: int, target: int, testing: int) -> float:

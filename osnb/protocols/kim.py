@@ -21,8 +21,6 @@ PAPER = "kim2021"
 DRAWN = ("cifar40", "near200")  # keys of `drawn` in the place of the authors' random numbers
 FAR = ("Food-101", "Caltech-256", "Places-365")
 CIFAR10 = "airplane automobile bird cat deer dog frog horse ship truck"
-ANIMAL, ARTEFACT = "n00015388", "n00021939"
-MINI = (5, 10, 20, 10)  # known animals, and as many artefacts; near, external and far classes
 TINY = 60  # known classes of `tiny_kim`
 VARIATIONS = ("plural", "spacing", "abbreviation_or_possessive")  # kinds of Table 4
 APART = {"barndoor": "barn door", "fishpond": "fish pond", "shopfront": "shop front"}
@@ -171,28 +169,6 @@ def cifar40(*, available: Iterable[str] | None = None) -> pd.DataFrame:
     above = table["wnid"].map(lists["superclass"]).fillna(table["source"])
     table["superclass_wnid"] = table["superclass_name"] = above
     return table
-
-
-def mini_kim(*, available: Iterable[str] | None = None) -> pd.DataFrame:
-    """The same four kinds on drawn synsets: 10 known, 20 external, 10 near, 10 far.
-
-    Known, external and near classes are animals and artefacts. Far ones are neither, such as
-    fruit or landscapes: another branch in the place of another data set. See `imagenet200`.
-    """
-    above = {wnid: set(hierarchy.ancestors(wnid)) for wnid in hierarchy.ILSVRC}
-    far = [wnid for wnid in above if above[wnid].isdisjoint({ANIMAL, ARTEFACT})]
-    rest = [wnid for wnid in above if wnid not in set(far)]
-    order = [wnid for wnid in drawn(hierarchy.TINY_IMAGENET, "mini") if wnid in set(rest)]
-    animals = [wnid for wnid in order if ANIMAL in above[wnid]]
-    artefacts = [wnid for wnid in order if ARTEFACT in above[wnid]]
-    known = [*animals[: MINI[0]], *artefacts[: MINI[0]]]
-    sizes = zip((near_candidates(known, rest), external(known, rest), far), MINI[1:], strict=True)
-    near, outer, far = (drawn(wnids, "mini")[:size] for wnids, size in sizes)
-    parts = [
-        *wordnet_parts("synsets", known, outer, near),
-        part("synsets", "far", far, _names(far)),
-    ]
-    return joined("mini Kim", parts, available)
 
 
 def tiny_kim(*, available: Iterable[str] | None = None) -> pd.DataFrame:

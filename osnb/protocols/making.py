@@ -58,8 +58,8 @@ def search(
 ) -> pd.DataFrame:
     """`by_attributes` for the best of many random known sets, as for CUB.
 
-    The published list was drawn without a known seed; number of draws and the measure of
-    separation are not stated either, so that all three are parameters.
+    The authors draw a million sets and keep the most difficult one (appendix H.1). The seed and
+    the measure of difficulty are not stated, so that all three are parameters.
 
     Args:
         similar: (C, C).
@@ -234,3 +234,22 @@ def relations(wnids: Iterable[str], known: Collection[str]) -> list[str]:
     above = {wnid for member in known for wnid in hierarchy.ancestors(member)}
     below = lambda wnid: bool(known & set(hierarchy.ancestors(wnid)))  # noqa: E731
     return ["ancestor" if w in above else "descendant" if below(w) else "" for w in wnids]
+
+
+def nearest(rows: pd.DataFrame) -> pd.DataFrame:
+    """The known class that is closest to each unknown one, by the steps of `hierarchy.shortest`.
+
+    Args:
+        rows: of a protocol, columns wnid, name, role and bin.
+
+    Returns:
+        One row for each unknown class, in their order: wnid, name, bin, closest and closest_name
+        (of several, the first) and steps (edges, >= 1).
+    """
+    known, table = rows[rows["role"] == "known"], rows[rows["role"] == "unknown"]
+    steps = [[hierarchy.shortest(w, k) for k in known["wnid"]] for w in table["wnid"]]
+    at = np.array(steps).reshape(len(table), len(known)).argmin(axis=1)
+    closest = known.iloc[at][["wnid", "name"]].set_axis(["closest", "closest_name"], axis=1)
+    table = table[["wnid", "name", "bin"]].reset_index(drop=True)
+    table = table.join(closest.reset_index(drop=True))
+    return table.assign(steps=[min(row) for row in steps])

@@ -31,6 +31,7 @@ IMPLEMENT = "n03563967"  # tools, pens, pans: the group of the split TUNING
 DRAWS = 10  # known sets of a fine group, of which the one with the best separated bins is kept
 THINGS = 50  # known classes of `ssb_things`; easy ones, hard ones, known ones of `closed`
 KIM = (40, 40, 80)  # known, near and external classes
+PLACES = {"ImageNet-200": (0, 3), "CIFAR-40": (3, 2)}  # first of its known sets; their number
 
 
 @cache
@@ -270,25 +271,29 @@ def closed(*, split: int, available: Iterable[str] | None = None) -> pd.DataFram
 # Kim et al. 2021.
 
 
-def unified(*, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
+def unified(
+    *, like: str = "ImageNet-200", split: int, available: Iterable[str] | None = None
+) -> pd.DataFrame:
     """As ImageNet-200: 40 things known, 80 external, 40 near by the paper's rules, scenes far.
 
-    Far are shapes, the sky and landscapes. No thing is known in two splits.
+    Far are shapes, the sky and landscapes. No thing is known in two splits, of CIFAR-40 neither.
 
     Args:
-        split: 0 to 4, or `TUNING`.
+        like: ImageNet-200, or CIFAR-40, which has other splits by the same rules.
+        split: 0 to 2, of CIFAR-40 0 or 1; or `TUNING`.
         available: as for `p1`.
 
     Returns:
         As `kim.imagenet200`.
     """
-    place, (size, *sizes) = 5 if _tuning(split, 5) else split, KIM
+    first, splits = PLACES[like]
+    place, (size, *sizes) = 5 if _tuning(split, splits) else first + split, KIM
     order = kim.drawn(things(), "quickdraw")
     known = order[place * size : (place + 1) * size]
     near, outer = kim.near_candidates(known, order), kim.external(known, order)
     parts = kim.wordnet_parts(SOURCE, known, outer[: sizes[1]], near[: sizes[0]])
     parts.append(kim.part(SOURCE, "far", things(*SCENES)))
-    return _named(kim.joined(_title("ImageNet-200", split), parts, available))
+    return _named(kim.joined(_title(like, split), parts, available))
 
 
 # The benchmark.
@@ -298,7 +303,8 @@ SPLITS: dict[str, tuple[Callable[..., pd.DataFrame], int]] = {
     "quickdraw_cifar_plus_10": (partial(cifar_plus, size=10), 5),
     "quickdraw_cifar_plus_50": (partial(cifar_plus, size=50), 5),
     "quickdraw_closed": (closed, 1),
-    "quickdraw_kim": (unified, 5),
+    "quickdraw_kim": (unified, 3),
+    "quickdraw_kim_cifar": (partial(unified, like="CIFAR-40"), 2),
     "quickdraw_p1": (p1, 1),
     "quickdraw_p2": (p2, 1),
     "quickdraw_p3": (p3, 1),

@@ -1,8 +1,8 @@
 """Who is known and unknown in Vaze et al. 2022: their published lists, and miniatures of them.
 
 `standard` gives the five splits of the usual small data sets, `ssb` the Semantic Shift Benchmark
-with its easy and hard unknown classes. How such lists are made is in `making`. The miniatures are
-on data that ships with the package, each in the place of a published one.
+with its easy and hard unknown classes. How such lists are made is in `making`; the miniatures of
+the same lists on drawings are in `quickdraw`, those on digits here.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,16 +12,12 @@ import pandas as pd
 
 from osnb.base.catalogue import Catalogue
 from osnb.base.tables import published
-from osnb.protocols import hierarchy, making
+from osnb.protocols import hierarchy
 from osnb.protocols.palechor import CLASS_LIST, labelled
 
 PAPER = "vaze2022"
 COLUMNS = [*CLASS_LIST, "label", "source", "group", "bin"]
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-TINY = (6, 24)  # known and unknown classes of each split, in the place of 20 and 180
-IMAGENET = (10, 6)  # known classes; easy ones, and as many hard ones
-FINE = (10, (3, 3, 4))  # known classes; easy, medium and hard ones
-CLOSED = (20, 10)  # known classes, in the place of CIFAR100's; near ones, in that of CIFAR10's
 # The glyphs: capitals that no digit looks like, without B D G I L O Q S T Z and their like.
 LETTERS = "ACEFHJKMNPRUVWXY"
 
@@ -224,10 +220,10 @@ def digit_classes(*, glyphs: bool = False, available: Iterable[str] | None = Non
 def mini_digits(
     *, split: int, glyphs: bool = False, available: Iterable[str] | None = None
 ) -> pd.DataFrame:
-    """MNIST's first two splits on scikit-learn's digits: 6 known, 4 unknown.
+    """MNIST's splits on scikit-learn's digits: 6 known, 4 unknown.
 
     Args:
-        split: 0 or 1.
+        split: 0 to 4.
         glyphs: whether letters are unknown classes too, in a group of their own.
         available: as for `standard`.
 
@@ -237,7 +233,6 @@ def mini_digits(
     Raises:
         ValueError: there is no such split.
     """
-    _two(split)
     lists = standard("MNIST", split=split)
     names = lists["name"]
     rows = lists.assign(wnid="digit-" + names, source="digits", order=range(len(lists)))
@@ -246,101 +241,3 @@ def mini_digits(
         more = more.assign(role="unknown", source="glyphs", group="glyphs", bin="", order=len(rows))
         rows = pd.concat([rows, more], ignore_index=True)
     return rows_of(f"mini digits, split {split}", rows, available)
-
-
-def mini_tinyimagenet(*, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
-    """Two splits of 30 of Tiny ImageNet's classes as drawn synsets. See `standard`.
-
-    Args:
-        split: 0 or 1.
-        available: as for `standard`.
-
-    Raises:
-        ValueError: there is no such split.
-    """
-    _two(split)
-    rows = _of_tinyimagenet([200, split], TINY, "")
-    return rows_of(f"mini TinyImageNet, split {split}", rows, available)
-
-
-def mini_ssb_imagenet(
-    *, random_unknown: int = 0, available: Iterable[str] | None = None
-) -> pd.DataFrame:
-    """Ten ILSVRC classes known, others easy and hard by summed tree distance. See `ssb`.
-
-    Drawn synsets look alike as far as they are near, so here the nearest ones are hard: not as in
-    the published lists, see `making.by_distance`.
-
-    Args:
-        random_unknown: so many of the other ILSVRC classes are unknown too, in a group "random"
-            (Vaze et al. 2022, Sec. 5.2); a smaller number gives the first of them.
-        available: as for `standard`.
-    """
-    known = hierarchy.ILSVRC[::100][: IMAGENET[0]]
-    among, size = hierarchy.nouns(), IMAGENET[1]
-    places = {"known": known, "among": among, "size": size}
-    chosen = making.by_distance(hierarchy.ILSVRC, **places, hard="smallest")
-    rest = sorted({*hierarchy.ILSVRC} - {*known, *chosen["wnid"]})
-    random = [rest[i] for i in np.random.default_rng(0).permutation(len(rest))[:random_unknown]]
-    bins = ["known"] * len(known) + [*chosen["bin"]] + ["random"] * len(random)
-    rows = binned([*known, *chosen["wnid"], *random], bins, "synsets")
-    return rows_of("mini SSB ImageNet", rows, available)
-
-
-def mini_ssb_fine(
-    *, attributes: pd.DataFrame, available: Iterable[str] | None = None
-) -> pd.DataFrame:
-    """Twenty classes of one kind, divided by their attributes as CUB is. See `ssb`.
-
-    Args:
-        attributes: 20 rows, numbers that describe a synset, indexed by its wnid.
-        available: as for `standard`.
-
-    Raises:
-        ValueError: there are not 20 classes.
-    """
-    if len(attributes) != FINE[0] + sum(FINE[1]):
-        raise ValueError(f"need attributes of {FINE[0] + sum(FINE[1])}; got {len(attributes)}")
-    near = making.similarity(attributes)
-    best = making.search(near, known=FINE[0], sizes=FINE[1], draws=200, seed=0, by="mean")
-    return rows_of(
-        "mini SSB fine", binned([*attributes.index], [*best["bin"]], "synsets"), available
-    )
-
-
-def mini_closed(*, available: Iterable[str] | None = None) -> pd.DataFrame:
-    """Twenty of Tiny ImageNet's classes known, in the place of CIFAR100 (appendix F).
-
-    Ten others, in the place of CIFAR10, are unknown with bin and group "near": another set of
-    classes in the same style. Far ones are other data sets, see `closed`. See `standard`.
-
-    Args:
-        available: as for `standard`.
-    """
-    return rows_of("mini closed", _of_tinyimagenet(100, CLOSED, "near"), available)
-
-
-def mini_kim_digits(*, available: Iterable[str] | None = None) -> pd.DataFrame:
-    """Digits 0 to 4 known, 5 and 6 external, 7 to 9 near; letters are far, from another reader.
-
-    In the place of the CIFAR benchmark of Kim et al. 2021, and the classes of the tour.
-    """
-    kinds = [("known", "")] * 5 + [("negative", "external")] * 2 + [("unknown", "near")] * 3
-    rows = pd.DataFrame(kinds, columns=["role", "bin"])
-    digits = [str(digit) for digit in range(10)]
-    rows = rows.assign(wnid=[f"digit-{digit}" for digit in digits], name=digits, source="digits")
-    rows = rows.assign(group=rows["bin"], order=range(10))
-    return rows_of("mini Kim, digits", rows, available)
-
-
-def _two(split: int) -> None:
-    if split not in (0, 1):
-        raise ValueError(f"need split 0 or 1; got {split!r}")
-
-
-def _of_tinyimagenet(seed: int | list[int], sizes: tuple[int, int], others: str) -> pd.DataFrame:
-    """So many of its classes known, and so many others in a bin of that name."""
-    order = np.random.default_rng(seed).permutation(len(hierarchy.TINY_IMAGENET))
-    wnids = [hierarchy.TINY_IMAGENET[i] for i in order[: sum(sizes)]]
-    bins = ["known"] * sizes[0] + [others] * sizes[1]
-    return binned(wnids, bins, "synsets")

@@ -23,6 +23,7 @@ SCHEDULER = "A dask scheduler, tls://HOST:PORT."
 TLS = "Folder with ca.pem, cert.pem and key.pem for the scheduler."
 SLURM = "Make runs in jobs of Slurm, as this yaml file says."
 LIMIT = "Seconds after which a run is stopped and has failed; 0: none."
+REPEATS = "Train the other seeds and splits of params/repeats.yaml too."
 REPORT = "File for how every run ended; - prints it, and all else to stderr."
 
 
@@ -300,10 +301,11 @@ def _overrides(texts: list[str]) -> dict[str, object]:
 def reproduce(
     paper: Annotated[str, typer.Option(help=f"One of {', '.join(PAPERS)}; all if left out.")] = "",
     size: Annotated[str, typer.Option(help="Of the runs: mini, tiny or paper.")] = "mini",
+    repeats: Annotated[bool, typer.Option("--repeats", help=REPEATS)] = False,
     **options,
 ):
     """Run every params file of a size: first those that train, then those that read the results."""
-    from osnb.book.run import SIZES, plan
+    from osnb.book.run import SIZES, plan, repeated
 
     for value, valid in ((paper, ["", *PAPERS]), (size, SIZES)):
         if value not in valid:
@@ -313,4 +315,7 @@ def reproduce(
     chosen = [x for x in plans if x.parameters.get("size") == size and x.notebook[0] in digits]
     if not chosen:
         raise ValueError(f"no params file has size: {size}" + (f" for {paper}" if paper else ""))
-    start(chosen, **options)
+    more = [again for each in chosen for again in repeated(each)]
+    if more and not repeats:
+        print(f"{len(more)} more, of other seeds or splits, are read from figures/: see --repeats")
+    start([*chosen, *(more if repeats else [])], **options)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,17 @@ def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
             "digits, _ . + = -, the first a letter, a digit or _"
         )
     return Plan(notebook.stem, values["run"], defaults | values, values)
+
+
+def repeated(first: Plan) -> list[Plan]:
+    """The other seeds or splits of a run that params/repeats.yaml asks for."""
+    file = workbook.root() / "params" / first.notebook / f"{first.run}.yaml"
+    listed = workbook.root() / "params" / "repeats.yaml"
+    plans, asked = [], read(listed) if listed.is_file() else {}
+    for counts in (counts for name, counts in asked.items() if fnmatchcase(str(first), name)):
+        for key, count in counts.items():
+            plans += [plan(file, {key: number}) for number in range(1, count)]
+    return plans
 
 
 def _laid_over(own: Mapping, overrides: Mapping, defaults: Mapping) -> dict[str, Any]:
