@@ -10,6 +10,28 @@ from osnb.evidence.build import KEYS, Evidence
 
 FEW = 3  # two points lie on a line, and two methods have one of two orders
 RHO = ["panel", "points", "rho", "low", "high", "spearman"]
+UNDECIDED = "undecided"
+ILLUSTRATED = ("shows", "does not show")  # what the miniature may say
+DECIDED = ("holds", "does not hold")  # print, photographs, the paper's own data
+
+
+def verdict(number: float, low: float, high: float, *, size: str) -> str:
+    """What a number says of a claim that is right if it is above 0, in the words of its size.
+
+    Args:
+        number: of the claim; NaN: there is none.
+        low: lower end of its interval; NaN if it has none.
+        high: upper end.
+        size: printed, mini, tiny or paper. The miniature illustrates and does not decide.
+
+    Returns:
+        One of `DECIDED`, of the miniature one of `ILLUSTRATED`; or `UNDECIDED`, where there is no
+        number or the interval includes 0.
+    """
+    if np.isnan(number) or low <= 0 <= high:
+        return UNDECIDED
+    yes, no = ILLUSTRATED if size == "mini" else DECIDED
+    return yes if number > 0 else no
 
 
 def averaged(numbers: Evidence, *by: str) -> Evidence:
@@ -48,13 +70,21 @@ def over_splits(numbers: Evidence, *measures: str) -> Evidence:
     return Evidence(numbers.keys, values)
 
 
-def mean_over(numbers: Evidence, key: str, name: str) -> Evidence:
-    """The same rows, and the mean of those that differ in a key alone, under `name` there."""
+def mean_over(numbers: Evidence, key: str, name: str, **where: str) -> Evidence:
+    """The same rows, and the mean of those that differ in a key alone, under `name` there.
+
+    Args:
+        numbers: of runs.
+        key: such as source.
+        name: of the mean.
+        where: keys that the rows have which are averaged.
+    """
     alike = [column for column in KEYS if column not in ("task", key)]
-    several = numbers.keys.groupby(alike)[key].transform("nunique") > 1
+    these = numbers.only(numbers.fits(**where))
+    several = these.keys.groupby(alike)[key].transform("nunique") > 1
     if not several.any():
         return numbers
-    means = averaged(numbers.only(several), *alike)
+    means = averaged(these.only(several), *alike)
     return numbers + Evidence(means.keys.assign(task="", **{key: name})[KEYS], means.values)
 
 
@@ -130,8 +160,8 @@ def contrasts(numbers: Evidence, findings: Sequence[tuple[str, str, str, str]]) 
 
     Both are taken on the splits that they share, with the same resamples. Kind "above" has the
     number AUROC(first) - AUROC(second), "within" the standard deviation of the first over all its
-    splits (divisor n - 1) minus the distance of the two. A finding holds if its number's 95 %
-    interval lies above 0, does not hold if below, and cannot be told else, or of a single split.
+    splits (divisor n - 1) minus the distance of the two. A finding is right if its number's 95 %
+    interval lies above 0, and undecided if 0 is in it, or of a single split: `verdict`.
 
     Args:
         numbers: of runs, with AUROC.
@@ -154,20 +184,19 @@ def contrasts(numbers: Evidence, findings: Sequence[tuple[str, str, str, str]]) 
             sides = [{splits[i]: auroc[i] for i in rows_of} for rows_of in at]
             shared = sorted(sides[0].keys() & sides[1].keys())
             key = {"finding": finding, "place": place, "splits": ", ".join(shared)}
-            rows.append(key | _decided(*sides, shared, kind))
+            rows.append(key | _decided(*sides, shared, kind, numbers.size))
     return pd.DataFrame(rows)
 
 
-def _decided(one: dict, two: dict, shared: list[str], kind: str) -> dict:
+def _decided(one: dict, two: dict, shared: list[str], kind: str, size: str) -> dict:
     if not shared or (kind == "within" and len(one) == 1):
-        answer = "cannot be told" if shared else "not run"
+        answer = UNDECIDED if shared else "not run"
         return dict.fromkeys(("number", "low", "high"), np.nan) | {"answer": answer}
     number = np.mean([one[split] - two[split] for split in shared], axis=0)
     if kind == "within":
         number = np.std([*one.values()], axis=0, ddof=1) - np.abs(number)
     ends = _ends(number)
-    answer = "holds" if ends["low"] > 0 else "does not hold" if ends["high"] < 0 else ""
-    return ends | {"answer": answer or "cannot be told"}
+    return ends | {"answer": verdict(**ends, size=size)}
 
 
 def correlations(numbers: Evidence, *by: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -206,6 +235,44 @@ def correlations(numbers: Evidence, *by: str) -> tuple[pd.DataFrame, pd.DataFram
     return points, pd.DataFrame(panels, columns=RHO)
 
 
+def inside_splits(points: pd.DataFrame, *, seed: int, resamples: int) -> pd.DataFrame:
+    """How accuracy and AUROC correlate over networks of one split, where unknowns are the same.
+
+    The interval is that of resampled splits. `pooled` is Pearson's rho of the differences from
+    the mean of a network's split, which takes two networks in a split, where a rho takes three.
+
+    Args:
+        points: a row for each network, columns panel, split, accuracy and auroc.
+        seed: of the draws.
+        resamples: their number.
+
+    Returns:
+        A row for each panel, in order of appearance: panel, points, splits (their numbers), rho
+        (the mean over the splits of three networks or more; NaN if there is none), low, high,
+        pooled, pooled_low and pooled_high.
+    """
+    rows, rng = [], np.random.default_rng(seed)
+    for panel, part in points.groupby("panel", sort=False):
+        pairs = [one[["accuracy", "auroc"]].to_numpy().T for _, one in part.groupby("split")]
+        rho = np.array([pearson(x[:, None], y[:, None])[0] for x, y in pairs])
+        spreads = [pair.shape[1] * np.cov(*pair, ddof=0) for pair in pairs]
+        xx, xy, yy = np.array([spread[[0, 0, 1], [0, 1, 1]] for spread in spreads]).T
+        size = (resamples * (len(pairs) > 1), len(pairs))  # one split has no interval
+        at = np.vstack([np.arange(len(pairs)), rng.integers(len(pairs), size=size)])
+        has = ~np.isnan(rho)
+        mean = _share(np.where(has, rho, 0.0)[at].sum(axis=1), has[at].sum(axis=1))
+        pooled = _share(xy[at].sum(axis=1), np.sqrt(xx[at].sum(axis=1) * yy[at].sum(axis=1)))
+        ends = [*_ends(mean).values(), *_ends(pooled).values()]
+        rows.append((panel, len(part), len(pairs), *ends))
+    columns = [*RHO[:2], "splits", *RHO[2:5], "pooled", "pooled_low", "pooled_high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """part / whole, NaN where the whole is 0."""
+    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+
+
 def pearson(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """(1 + R,) correlation over n points of (n, 1 + R) each.
 
@@ -215,8 +282,7 @@ def pearson(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """
     x, y = (side - side.mean(axis=0) for side in (one, other))
     below = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
-    fits = (below > 0) & (len(x) >= FEW)
-    return np.divide((x * y).sum(axis=0), below, out=np.full(x.shape[1], np.nan), where=fits)
+    return _share((x * y).sum(axis=0), np.where(len(x) >= FEW, below, 0.0))
 
 
 def spearman(one: np.ndarray, other: np.ndarray) -> np.ndarray:

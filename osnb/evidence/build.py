@@ -14,11 +14,11 @@ import pandas as pd
 
 from osnb import metrics
 from osnb.evidence import tables
-from osnb.evidence.names import printed_as
+from osnb.evidence.names import CONFIDENCE, printed_as
 from osnb.evidence.tasks import CCR, TASKS, Part, Tasks
 
-KEYS = ["run", "benchmark", "place", "split", "network", "regime", "method", "seed"]
-KEYS += ["rule", "printed", "task", "source"]
+OF_RUN = ["run", "size", "benchmark", "place", "split", "network", "regime", "method", "seed"]
+KEYS = [*OF_RUN, "rule", "printed", "task", "source"]
 NAMES = {"oscr_area": "oscr"} | {name.replace("at_", "at_fpr_"): name for name in CCR}
 
 
@@ -74,6 +74,11 @@ class Evidence:
     def resamples(self) -> int:
         """R."""
         return next(iter(self.values.values())).shape[1] - 1
+
+    @property
+    def size(self) -> str:
+        """The data's size: mini, tiny or paper; printed tables have no such key."""
+        return next(iter(self.keys.get("size", ())), "printed")
 
     def column(self, measure: str) -> np.ndarray:
         """(n, 1 + R) of a measure; NaN if there is no such one."""
@@ -187,8 +192,10 @@ def evidence(
         read by this rule, or nothing), task and source (whose images, where there are several
         sets). Measures, rates in [0, 1], NaN where a task has no such one: accuracy, auroc,
         fpr95, oscr (area), average_precision, aurc and e_aurc, ccr_at_<FPR>, gamma_plus and
-        gamma_minus (equation 7 of Palechor et al.). Of wrong predictions auroc and fpr95 are NaN
-        in resamples that have none.
+        gamma_minus (equation 7 of Palechor et al.), fpr_at_0.5 (the share of others whose largest
+        softmax is at least one half), confidence (mean largest softmax of the unknown samples, or
+        of wrong predictions) and confidence_right. Of wrong predictions auroc, fpr95 and
+        confidence are NaN in resamples that have none.
 
     Raises:
         ValueError: two runs of a benchmark have different test samples.
@@ -199,7 +206,7 @@ def evidence(
         scores = tables.read(Path(run["path"]).with_name(f"{file}.parquet"))
         scores = scores.sort_values("sample", kind="stable")
         for key, numbers in _measured(run, scores, of, (rules, every_rule), draws):
-            keys.append([str(run.get(name, "")) for name in KEYS[:8]] + key)
+            keys.append([str(run.get(name, "")) for name in OF_RUN] + key)
             values.append(numbers)
     none, shape = np.full(1 + resamples, np.nan), (len(values), 1 + resamples)
     measures = dict.fromkeys(name for asked in of.asked.values() for name in asked)
@@ -259,6 +266,8 @@ def _measured(
                 numbers = metrics.bootstrap_summary(*columns, weights=both)
                 if "gamma_plus" in asked:
                     numbers |= _confidence(run, known, part, both)
+            if "confidence" in asked and rule == CONFIDENCE:
+                numbers |= _largest(known, right, part, drawn if part.rows is None else both[1])
             numbers = {NAMES.get(measure, measure): x for measure, x in numbers.items()}
             key = [rule, name, part.task, part.source]
             yield key, {measure: numbers[measure] for measure in asked if measure in numbers}
@@ -267,11 +276,29 @@ def _measured(
 def _confidence(
     run: Mapping[str, Any], known: pd.DataFrame, part: Part, weights: tuple
 ) -> dict[str, np.ndarray]:
-    """gamma_plus and gamma_minus; a network with a background class has no offset."""
+    """gamma_plus, gamma_minus, fpr_at_0.5; a network with a background class has no offset."""
     offset = 0.0 if run["method"] == "background" else 1 / (known["label"].max() + 1)
     target, largest = known["target"], part.rows["max_softmax"]
     gamma = metrics.bootstrap_confidence(target, largest, offset=offset, weights=weights)
-    return {name: gamma[name] for name in ("gamma_plus", "gamma_minus")}
+    sure = weights[1] @ (largest >= 0.5).to_numpy(float) / weights[1].sum(axis=1)
+    return {name: gamma[name] for name in ("gamma_plus", "gamma_minus")} | {"fpr_at_0.5": sure}
+
+
+def _largest(
+    known: pd.DataFrame, right: np.ndarray, part: Part, weights: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The mean largest softmax of a part's samples; of wrong predictions that of right ones too."""
+    if part.rows is not None:
+        return {"confidence": _mean(part.rows["max_softmax"], weights)}
+    sides = {"confidence": ~right, "confidence_right": right}
+    return {n: _mean(known["max_softmax"][at], weights[:, at]) for n, at in sides.items()}
+
+
+def _mean(values: pd.Series, weights: np.ndarray) -> np.ndarray:
+    """(1 + R,) mean of N values in each draw; NaN where it has none of them."""
+    many = weights.sum(axis=1, dtype=float)
+    total = weights @ values.to_numpy(float)
+    return np.divide(total, many, out=np.full(len(many), np.nan), where=many > 0)
 
 
 def _wrong(score: np.ndarray, right: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Every table and figure of the papers, what in figures/ reproduces it; the README's rows of them.
+"""Every table and figure of the papers, what in figures/ reproduces it; the rows of both READMEs.
 
 What an artefact compares stands in its stamp, where its notebook saved it: `tables.headline`.
 """
@@ -29,6 +29,11 @@ LISTED = workbook.PACKAGE / "evidence" / "artefacts.csv"
 MARKS = "<!-- {name}: start -->\n", "<!-- {name}: end -->"
 SIZE_NAMES = {"mini": "miniature", "tiny": "photographs at 32 px"}
 FINDINGS = "13_palechor_results"
+FRONT = {  # parts that the front page shows
+    "palechor2023": ("Figure 1", "Figure 2", "Table 2a"),
+    "vaze2022": ("Figure 1a", "Figure 2", "Table 3", "Table 5"),
+    "kim2021": ("Table 2", "Table 6", "Figure 5"),
+}
 
 
 def artefacts(*bases: Path) -> pd.DataFrame:
@@ -107,7 +112,8 @@ def rows(root: Path, paper: str) -> pd.DataFrame:
         paper: a key of `PAPERS`.
 
     Returns:
-        artefact, compared (what the numbers are), paper, miniature, photographs, files.
+        artefact, compared (what the numbers are), paper, miniature, photographs, files (with
+        links from figures/).
     """
     made = artefacts(root)
     made = made[(made["paper"] == paper) & made["run"].isin(SIZE_NAMES)]
@@ -123,8 +129,18 @@ def rows(root: Path, paper: str) -> pd.DataFrame:
 
 def _links(root: Path, run: Any) -> str:
     kinds = ["svg", "csv"] if run.kind == "figure" else ["csv"]
-    path = (run.folder / run.file).relative_to(root)
+    path = (run.folder / run.file).relative_to(root / "figures")
     return f"{run.run}: " + ", ".join(f"[{kind}]({path}.{kind})" for kind in kinds)
+
+
+def front(root: Path) -> pd.DataFrame:
+    """The ten rows of the front page: of each part of `FRONT` the first thing that it compares."""
+    parts = []
+    for paper, names in FRONT.items():
+        table = rows(root, paper).set_index("artefact").reindex(names, fill_value="")
+        table = table.drop(columns="files").map(lambda cell: cell.partition("; ")[0])
+        parts.append(table.reset_index().assign(of=paper))
+    return pd.concat(parts, ignore_index=True)[["of", *parts[0].columns[:-1]]]
 
 
 def findings(root: Path) -> pd.DataFrame:

@@ -14,14 +14,21 @@ TASKS = {"classification": WRONG, "misclassification_detection": WRONG}
 TASKS |= {"near_ood_detection": "near", "far_ood_detection": "far", "unknown_detection": UNKNOWN}
 TABLES = {"cifar": 5, "imagenet": 6}
 IN_TABLE_2 = {"cifar": "CIFAR", "imagenet": "ImageNet"}
-# what a set of ours is, or stands for, in Tables 5 and 6
+# what a set is called in Tables 5 and 6, by its name in evidence
 SETS = {"cifar": {"known": "CIFAR-40", "near": "CIFAR-60", "all": "CIFAR-based (all)"}}
-SETS["cifar"] |= {"glyphs": "SVHN", "svhn": "SVHN", "lsun": "LSUN-FIX", "dtd": "DTD"}
-SETS["cifar"] |= {"gaussian noise": "Gaussian Noise"}
-SETS["imagenet"] = {"known": "ImageNet-200", "near": "Near ImageNet-200", "synsets": "Food-32"}
-SETS["imagenet"] |= {WITHOUT: "ImageNet-based (all)", "all": "all and noise"}
-SETS["imagenet"] |= {"food101": "Food-32", "caltech256": "Caltech-45", "places365": "Places-82"}
-SETS["imagenet"] |= {"gaussian noise": "Gaussian Noise"}
+SETS["cifar"] |= {"lsun-fix": "LSUN-FIX", "svhn": "SVHN", "dtd": "DTD"}
+SETS["cifar"] |= {"gaussian noise": "Gaussian Noise", WITHOUT: "all but noise"}
+SETS["imagenet"] = {"known": "ImageNet-200", "near": "Near ImageNet-200"}
+SETS["imagenet"] |= {"food-32": "Food-32", "caltech-45": "Caltech-45", "places-82": "Places-82"}
+SETS["imagenet"] |= {"all": "ImageNet-based (all)"}
+# what stands in their places in the miniature
+STANDS = {"cifar": {"CIFAR-40": "40 drawn things", "CIFAR-60": "near drawn things"}}
+STANDS["cifar"] |= {"LSUN-FIX": "drawn scenes", "SVHN": "digits in fonts", "DTD": "patterns"}
+STANDS["imagenet"] = {"ImageNet-200": "40 drawn things", "Near ImageNet-200": "near drawn things"}
+STANDS["imagenet"] |= {"Food-32": "letters in fonts", "Caltech-45": "Omniglot"}
+STANDS["imagenet"] |= {"Places-82": "drawn scenes"}
+DIVIDED = "train and validation"
+TRAINED_ON = ("CIFAR-40", "ImageNet-200", "External ImageNet-394")  # of all training images
 HEADS = {"accuracy": "ACC, %", "aurc": "AURC x 1000", "e_aurc": "E-AURC x 1000"}
 HEADS |= {"auroc": "AUROC, %", "fpr95": "FPR95, %"}
 SOFTMAX = ["printed", "kind", "class", "known", "softmax", "runs"]
@@ -55,6 +62,38 @@ def as_printed(compared: pd.DataFrame) -> pd.DataFrame:
     return compared.assign(**numbers, metric=compared["metric"].map(HEADS))
 
 
+def whole_splits(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs of those splits that have every method of their benchmark.
+
+    A mean over other known classes than another method's would compare classes, not methods.
+
+    Args:
+        runs: from `tables.collect`.
+    """
+    methods = runs.groupby(["benchmark", "split"])["method"].transform("nunique")
+    return runs[methods == methods.groupby(runs["benchmark"]).transform("max")]
+
+
+def images(table: str) -> pd.DataFrame:
+    """Printed numbers of images, a row a set and part.
+
+    Where all training images of the known or external classes are divided, the two parts are one.
+
+    Args:
+        table: table2, or readme, that of the authors' repository.
+
+    Returns:
+        benchmark, dataset, part (train, validation, test, or `DIVIDED`) and n.
+    """
+    key, parts = ["benchmark", "dataset"], ["train", "validation", "test"]
+    rows = tables.published("kim2021", table).set_index(key)[parts].astype(float)
+    divided = rows.index.get_level_values("dataset").isin(TRAINED_ON)
+    rows[DIVIDED] = (rows["train"] + rows["validation"]).where(divided)
+    rows.loc[divided, ["train", "validation"]] = np.nan
+    long = rows.rename_axis(columns="part").stack().dropna().rename("n")
+    return long.reset_index()
+
+
 def kinds(scores: pd.DataFrame) -> np.ndarray:
     """(N,) kind of each row of a scores table: right, wrong, near, far or noise."""
     kind = np.where(scores["pred"] == scores["label"], "right", "wrong")
@@ -70,16 +109,19 @@ def pools(runs: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row per benchmark that was run: place, fewest and most (test samples, known and
-        unknown, of its runs), paper (all test images of Table 2), and alike (whether every run has
-        that many).
+        unknown, of its runs, noise only where Table 2 has some), paper (all test images of Table
+        2), and alike (whether every run has that many).
     """
-    test = tables.published("kim2021", "table2").groupby("benchmark")["test"].sum()
+    test = tables.published("kim2021", "table2").set_index("dataset").groupby("benchmark")["test"]
     rows = []
     for place, part in runs.groupby("place"):
-        roles = [tables.read(path)["role"] for path in part["path"]]
-        sizes = [int(role.isin(["known", "unknown"]).sum()) for role in roles]
-        row = {"place": place, "fewest": min(sizes), "most": max(sizes)}
-        row["paper"] = int(test[IN_TABLE_2[place]])
+        there = test.get_group(IN_TABLE_2[place])
+        scores = [tables.read(path)[["role", "source"]] for path in part["path"]]
+        pooled = [x["role"].isin(["known", "unknown"]) for x in scores]
+        if "Gaussian" not in there:
+            pooled = [each & (x["source"] != NOISE) for each, x in zip(pooled, scores, strict=True)]
+        sizes = [int(each.sum()) for each in pooled]
+        row = {"place": place, "fewest": min(sizes), "most": max(sizes), "paper": int(there.sum())}
         rows.append(row | {"alike": row["fewest"] == row["most"] == row["paper"]})
     return pd.DataFrame(rows, columns=["place", "fewest", "most", "paper", "alike"])
 

@@ -1,17 +1,23 @@
 """Table 2 of Palechor et al. 2023, ours and printed, and what their released code counts."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
 from osnb import metrics
 from osnb.evidence import tables
 from osnb.evidence.across import gains, summary
-from osnb.evidence.build import Evidence
+from osnb.evidence.build import KEYS, Evidence
+from osnb.evidence.tasks import UNKNOWN
 
 FPRS = (1e-3, 1e-2, 1e-1, 1.0)  # columns of Table 2
-TABLE_2 = {"gamma_plus": "negative", "gamma_minus": "negative"}  # measures, and their task
-TABLE_2 |= {"epoch": "unknown"}
-TABLE_2 |= {f"ccr_at_{fpr:g}": "unknown" for fpr in FPRS}
+# its columns, each a measure on a task; the caption has gamma- on unknown images, and equation 7
+# on negatives, which is a column more
+TABLE_2 = {name: (name, UNKNOWN) for name in ("epoch", "gamma_plus", "gamma_minus")}
+TABLE_2 |= {"gamma_minus_negatives": ("gamma_minus", "negative")}
+TABLE_2 |= {f"ccr_at_{fpr:g}": (f"ccr_at_{fpr:g}", UNKNOWN) for fpr in FPRS}
+VALIDATION = "validation"  # a task: the negatives that are watched during training, Figure 3
 CCR = {"ccr_at_1e-3": "ccr_at_0.001", "ccr_at_1e-2": "ccr_at_0.01", "ccr_at_1e-1": "ccr_at_0.1"}
 
 
@@ -39,24 +45,54 @@ def released(stacked: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def table_2(numbers: Evidence, epochs: pd.Series, *, over: str) -> pd.DataFrame:
+def table_2(
+    numbers: Evidence, epochs: pd.Series, unknown: Mapping[str, int], *, over: str
+) -> pd.DataFrame:
     """Table 2, ours: long, one number per row.
 
     Args:
         numbers: of the tasks negative and unknown; several seeds are averaged.
         epochs: the epoch that each run was scored at, by run.
+        unknown: how many unknown test images a benchmark has, by its name.
         over: the unit that the evidence was drawn from.
 
     Returns:
-        As `summary`, benchmark, method, and number (a column's name in the paper), over. An
-        epoch is not resampled.
+        As `summary`, benchmark, method, and number (a key of `TABLE_2`), over. An epoch is not
+        resampled; a CCR at an FPR of less than one image is a dash, NaN.
     """
     epoch = numbers.keys["run"].map(epochs).to_numpy(float)[:, None]
     values = numbers.values | {"epoch": epoch.repeat(1 + numbers.resamples, axis=1)}
     rows = summary(Evidence(numbers.keys, values), "benchmark", "method", "task")
-    rows = rows[rows["task"] == rows["metric"].map(TABLE_2)].rename(columns={"metric": "number"})
+    names = {pair: name for name, pair in TABLE_2.items()}
+    pairs = zip(rows["metric"], rows["task"], strict=True)
+    rows = rows.assign(number=[names.get(pair) for pair in pairs]).dropna(subset="number")
     rows.loc[rows["number"] == "epoch", ["low", "high"]] = np.nan
-    return rows.assign(over=over).drop(columns="task")
+    fpr = rows["number"].map({f"ccr_at_{fpr:g}": fpr for fpr in FPRS})
+    dash = fpr * rows["benchmark"].map(unknown) < 1
+    rows.loc[dash, ["value", "low", "high", "sd_seeds"]] = np.nan
+    return rows.assign(over=over).drop(columns=["task", "metric"])
+
+
+def watched(runs: pd.DataFrame, resamples: int) -> Evidence:
+    """gamma- on validation negatives, as Figure 3 has it: after the first and last epoch, least.
+
+    Args:
+        runs: from `tables.collect`, with the column place.
+        resamples: R; all are the number itself, since a history has no image to draw.
+
+    Returns:
+        A row per run and selection: first, last (epoch) or lowest (of all epochs); the task is
+        `VALIDATION`.
+    """
+    keys, values = [], []
+    for _, run in runs.iterrows():
+        gamma = tables.stack(run.to_frame().T, file="history")["gamma_minus"]
+        ends = {"first": gamma.iloc[0], "last": gamma.iloc[-1], "lowest": gamma.min()}
+        key = {name: str(run.get(name, "")) for name in KEYS} | {"task": VALIDATION}
+        keys += [key | {"selection": selection} for selection in ends]
+        values += ends.values()
+    gammas = np.repeat(np.array(values)[:, None], 1 + resamples, axis=1)
+    return Evidence(pd.DataFrame(keys), {"gamma_minus": gammas})
 
 
 def printed_table_2(selection: str) -> pd.DataFrame:

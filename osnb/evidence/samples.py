@@ -105,12 +105,12 @@ def _resampled(own, name: str, other, weights: tuple) -> dict[str, Any]:
 
 
 def _pairs(samples: list) -> dict[str, tuple[str, ...]]:
-    """What is compared: scores of one name, or the only score of each file."""
+    """What is compared: scores of one name, or the only score of the first file with each."""
     names = [[*own.scores] for own in samples]
     shared = [name for name in names[0] if all(name in each for each in names)]
     if shared:
         return {name: (name,) * len(names) for name in shared}
-    if all(len(each) == 1 for each in names):
-        return {" - ".join(each[0] for each in names): tuple(each[0] for each in names)}
+    if len(names[0]) == 1:
+        return {f"{names[0][0]} - {name}": (names[0][0], name) for name in names[1]}
     both = " and ".join(", ".join(each) for each in names)
-    raise ValueError(f"need a score of one name in both files, or one score each; got {both}")
+    raise ValueError(f"need a score of one name in both files, or one in the first; got {both}")

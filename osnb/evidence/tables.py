@@ -219,7 +219,7 @@ def compare(
 def headline(
     what: str | pd.Series, paper: Any, ours: Any, *, of: str = "", **more: Any
 ) -> list[dict[str, Any]]:
-    """What an artefact compares, for `here.save(..., headline=)`: the README and report show it.
+    """What an artefact compares, for `here.save(..., headline=)`: READMEs and report show it.
 
     Args:
         what: the numbers are; rows of the same `what` are shown beside each other.

@@ -13,34 +13,36 @@ from osnb.plots.style import DASHED, DOTTED, ROLES, Figure, laid_out, looks
 
 # Column of a history, then colour, line, marker and label; neighbours differ in grey too.
 NORMS = {f"norm_{role}": ROLES[role] for role in ("known", "unknown")}
-HEAD = {"norm_of_classes": ("0.2", "-", "v", "head's rows")}
+HEAD = {"norm_of_classes": ("0.2", DASHED, "v", "head's rows")}
 RULES = {
     "auroc_max_logit": ("#1f77b4", "-", "o", "MLS"),
     "auroc_max_softmax": ("#e08214", DASHED, "s", "MSP"),
     "auroc_feature_norm": ("#542788", DOTTED, "D", "norm alone"),
 }
-QUANTITIES = {"features": NORMS, "head's rows": HEAD, "AUROC": RULES}
 SWEEP = {
     "norm_known": "norm of known",
-    "ratio": "known / unknown",
+    "norm_unknown": "norm of unknown",
     "norm_of_classes": "norm of head's rows",
+    "ratio": "known / unknown",
     "auroc_max_logit": "AUROC, MLS",
 }
 COLUMNS = ["features", "weight_decay", "epoch", *NORMS, *HEAD, *RULES]
 
 
 @laid_out
-def feature_norms(history: pd.DataFrame) -> Figure:
-    """Norms of features and of the head's rows, and AUROC, epoch by epoch: panels a to j.
+def feature_norms(history: pd.DataFrame, *, snapshots: Sequence[int] = ()) -> Figure:
+    """Figure 7 but d to f: norms of features and of the head's rows, and AUROC, epoch by epoch.
 
-    Panels a to c show networks with two features, d to f the others, both with the least weight
-    decay that there is; g to j the others by weight decay. Several runs of one kind are drawn as
-    their mean, in a band from the smallest to the largest. A kind without a run says so.
+    Letters are those of its caption: a and c are of networks with many features, b of two, all
+    with the least weight decay that there is; g to i the former by weight decay. Panels without a
+    letter are not in the paper. Several runs of one kind are drawn as their mean, in a band from
+    the smallest to the largest. A kind without a run says so.
 
     Args:
         history: one row per run and epoch; columns features (D), weight_decay, epoch, norm_known,
             norm_unknown, norm_of_classes (>= 0, unit of the features), auroc_max_logit,
             auroc_max_softmax and auroc_feature_norm, in [0, 1]. May be without rows.
+        snapshots: epochs that b marks, whose images `feature_plane` shows.
 
     Raises:
         ValueError: a column is missing.
@@ -48,23 +50,26 @@ def feature_norms(history: pd.DataFrame) -> Figure:
     history = _checked(history, COLUMNS)
     history = history.assign(ratio=history["norm_known"] / history["norm_unknown"])
     plane, wide = (history[mask] for mask in (history["features"] == 2, history["features"] != 2))
-    figure = Figure(figsize=(9.2, 6.6))
-    mosaic = figure.subplot_mosaic("aaaabbbbcccc\nddddeeeeffff\nggghhhiiijjj")
-    axes = iter(mosaic.items())
-    for part, other in ((plane, "2"), (wide, "> 2")):
+    figure = Figure(figsize=(9.2, 6.8))
+    axes = figure.subplots(3, 3)
+    lengths = NORMS | HEAD
+    parts = ("a", wide, lengths), ("b", plane, lengths), ("c", wide, RULES), (" ", plane, RULES)
+    for ax, (letter, part, styles) in zip([*axes[0], axes[2, 0]], parts, strict=True):
         part = part[part["weight_decay"] == part["weight_decay"].min()]
-        size = "/".join(map(str, sorted(set(part["features"])))) or other
-        for (title, styles), (letter, ax) in zip(QUANTITIES.items(), axes, strict=False):
-            ax.set_ylabel("AUROC" if styles is RULES else "mean norm")
-            long = part.melt("epoch", [*styles], "by")
-            _epochs(ax, long, styles, f"{letter}   {title}, D = {size}")
+        size = "/".join(map(str, sorted(set(part["features"])))) or "?"
+        ax.set_ylabel("AUROC" if styles is RULES else "mean norm")
+        long = part.melt("epoch", [*styles], "by")
+        _epochs(ax, long, styles, f"{letter}   D = {size}")
+    for epoch in snapshots:
+        axes[0, 1].axvline(epoch, color="0.5", linestyle="--", linewidth=0.8)
     names = [f"weight decay {decay:g}" for decay in sorted(set(wide["weight_decay"]))]
     decays = wide["weight_decay"].map("weight decay {:g}".format)
-    for (column, name), (letter, ax) in zip(SWEEP.items(), axes, strict=True):
+    sides = zip("ghi  ", [*axes[1], *axes[2, 1:]], SWEEP.items(), strict=True)
+    for letter, ax, (column, name) in sides:
         ax.set_ylabel(name)
         long = wide[["epoch"]].assign(by=decays, value=wide[column])
         _epochs(ax, long, looks(names), f"{letter}   by weight decay")
-    return finished(figure, about="dotted: AUROC of chance, or equal norms")
+    return finished(figure, about="dotted: AUROC of chance, or equal norms; d to f: the plane")
 
 
 def _checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -19,11 +19,9 @@ KINDS = {
     "baseline": ("#d9822b", "-", "o", "ours, baseline recipe"),
     "strong": ("#1f5f99", "-", "s", "ours, strong recipe"),
 }
-ANSWERS = {
-    "holds": ("#1f5f99", "-", "o", "holds"),
-    "does not hold": ("#8b1a4a", "-", "X", "does not hold"),
-    "cannot be told": ("#8a8a8a", "-", "s", "cannot be told"),
-}
+ANSWERS = {yes: ("#1f5f99", "-", "o", yes) for yes in ("holds", "shows")}
+ANSWERS |= {no: ("#8b1a4a", "-", "X", no) for no in ("does not hold", "does not show")}
+ANSWERS["undecided"] = ("#8a8a8a", "-", "s", "undecided")
 GROUPS = {
     "random": ("0.72", "-", ".", "random"),
     "easy": ("#4f9bb5", "-", "o", "easy"),
@@ -56,7 +54,8 @@ def method_gains(points: pd.DataFrame) -> Figure:
     for ax, part, (name,) in parts:
         ranked(ax, part, "auroc", **row)
         for one in part.dropna(subset="accuracy").itertuples():
-            at, text = methods.index(one.printed), f"{one.accuracy:.3f} ({one.splits})"
+            at = methods.index(one.printed)
+            text = f"{one.accuracy:.3f} ({one.splits.count(',') + 1})"
             ax.text(1.02, at, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
         ax.axvline(0.5, color="0.6", linewidth=0.8)
         ax.set_title("")
@@ -67,7 +66,7 @@ def method_gains(points: pd.DataFrame) -> Figure:
 
 @laid_out
 def contrasts(points: pd.DataFrame) -> Figure:
-    """Each finding's number with its interval, a panel a data set; right of 0 it holds.
+    """Each finding's number with its interval, a panel a data set; right of 0 it is right.
 
     Args:
         points: as from `across.contrasts`; what was not run has no mark.
@@ -124,7 +123,7 @@ def rules_by_set(table: pd.DataFrame, singles: pd.DataFrame | None = None) -> Fi
         table: one row per rule and set, columns printed (the rule), source (the set), near (bool)
             and auroc in [0, 1], with optional low and high of an interval. Sets stand in the order
             of the rows.
-        singles: what the numbers are means of, such as single seeds: columns printed, source and
+        singles: what the numbers are means of, such as single runs: columns printed, source and
             auroc, several rows per rule and set. They are small dots in the set's colour; a rule
             and set with a single row has none, and no table is as one without rows.
 
@@ -148,7 +147,7 @@ def rules_by_set(table: pd.DataFrame, singles: pd.DataFrame | None = None) -> Fi
         small = {"marker": ".", "markersize": 3, "label": ""}
         dots = {name: look | small for name, look in styles.items()}
         ranked(ax, several, "auroc", styles=dots, **row)
-        about = "dots: single seeds, where the marker is a mean of several"
+        about = "dots: single runs, where the marker is a mean of several"
     ranked(ax, table, "auroc", styles=styles, **row)
     ax.set_xlim(-0.03, 1.03)
     x = "AUROC, known against one set of unknown images (grey line: chance)"
@@ -182,19 +181,21 @@ def split_gains(table: pd.DataFrame) -> Figure:
 
 @laid_out
 def class_likeness(points: pd.DataFrame) -> Figure:
-    """AUROC of each unknown class over its likeness to the closest known one: a panel a data set.
+    """AUROC of each unknown class over its distance to the closest known one: a panel a data set.
 
     Args:
-        points: columns data (a panel's title), group, similarity (cosine) and auroc in [0, 1].
+        points: columns data (a panel's title), group, steps (edges in WordNet) and auroc in
+            [0, 1].
     """
-    need(points, ["data", "group", "similarity", "auroc"])
-    figure, parts = facets(points, "data", width=4.2, height=3.3, sharey=True)
+    need(points, ["data", "group", "steps", "auroc"])
+    figure, parts = facets(points, "data", width=4.2, height=3, wrap=2, sharey=True)
     for ax, part, _ in parts:
         for group, look in looks(present(part["group"], GROUPS), GROUPS).items():
-            place = part.loc[part["group"] == group, ["similarity", "auroc"]]
+            place = part.loc[part["group"] == group, ["steps", "auroc"]]
             draw.points(ax, *place.to_numpy().T, look)
         ax.axhline(0.5, color="0.4", linewidth=0.8, linestyle=(0, (1, 2)), label="random score")
-    return finished(figure, x="cosine of traits, closest known class", y="AUROC of the class")
+        ax.locator_params(axis="x", integer=True)
+    return finished(figure, x="steps in WordNet to the closest known class", y="AUROC of the class")
 
 
 @laid_out
@@ -208,7 +209,8 @@ def accuracy_auroc(
 
     Args:
         points: from `across.correlations`, with columns series and mark, and hollow (bool) if some
-            markers are not to be filled.
+            markers are not to be filled; and line, if the points that share a value have a line
+            of their own, and those without one none.
         rho: as from `across.correlations`; panels stand in the order of its rows.
         empty: what to say in a panel without points; each gets a panel after the others.
         about: what bars and fillings are, said below.
@@ -245,10 +247,12 @@ def _scatter(ax: Axes, part: pd.DataFrame, colors: dict, shapes: dict) -> None:
         place = [row["accuracy"]], [row["auroc"]]
         draw.points(ax, *place, look | {"markersize": 6.5}, x_ends=x, y_ends=y)
     ax.locator_params(nbins=6)
-    if len(part) >= FEW and part["accuracy"].nunique() > 1:
-        slope, start = np.polyfit(part["accuracy"], part["auroc"], 1)
-        ends = np.array([part["accuracy"].min(), part["accuracy"].max()])
-        ax.plot(ends, start + slope * ends, color="0.6", linewidth=1, zorder=1)
+    lined = part if "line" in part else part.assign(line="")
+    for _, line in lined.groupby("line"):
+        if len(line) >= FEW and line["accuracy"].nunique() > 1:
+            slope, start = np.polyfit(line["accuracy"], line["auroc"], 1)
+            ends = np.array([line["accuracy"].min(), line["accuracy"].max()])
+            ax.plot(ends, start + slope * ends, color="0.6", linewidth=1, zorder=1)
 
 
 def _title(name: str, rho: pd.Series) -> str:

@@ -16,6 +16,8 @@ from osnb.plots.style import Figure, laid_out, present
 
 # What a task wants of a kind of sample: colours of the field.
 ANSWERS = {"": "0.95", "accept": "#9fc5e0", "reject": "#8b1a4a"}
+GAP = 4  # pixels of white between a closed class and an open one
+WIDE = 12  # known classes of Figure 7 beyond which its panels stand below each other
 SOFTMAX = ["printed", "kind", "class", "known", "softmax"]
 
 
@@ -52,29 +54,31 @@ def contact_sheet(
 
 @laid_out
 def class_sheet(classes: pd.DataFrame, images: np.ndarray) -> Figure:
-    """Pictures of known classes, each beside the unknown classes that are nearest to it.
+    """Figures 5 and 9 to 11: open classes, left of each the closed class that is nearest to it.
 
     Args:
-        classes: N rows, columns row (number of the known class), bin, name and value (how near
-            the class is to the known one, NaN for the known one itself).
-        images: (N, M, 3, S, S) uint8, M pictures of each.
+        classes: N rows, columns row (a number), bin, closest (the closed class), name (the open
+            one) and value (how near, or how far, they are).
+        images: (N, 2, M, 1 or 3, S, S) uint8, M pictures of either.
 
     Raises:
         ValueError: a column is missing, or images are of another shape or type.
     """
-    need(classes, ["row", "bin", "name", "value"])
-    check_images([pixels for some in images for pixels in some], len(classes) * images.shape[1])
+    need(classes, ["row", "bin", "closest", "name", "value"])
+    of = 2 * images.shape[2]
+    check_images([pixels for pair in images for side in pair for pixels in side], len(classes) * of)
     rows, columns = present(classes["row"]), present(classes["bin"], BINS)
     places = [None] * (len(rows) * len(columns))
     titles = [""] * len(places)
-    gap = ((0, 0), (0, 0), (0, 1))  # of white, between two pictures
-    for pixels, row in zip(images, classes.itertuples(), strict=True):
+    strips = [[np.concatenate(list(side), axis=2) for side in pair] for pair in images]
+    for (left, right), row in zip(strips, classes.itertuples(), strict=True):
         at = rows.index(row.row) * len(columns) + columns.index(row.bin)
-        side = np.concatenate([np.pad(p, gap, constant_values=255) for p in pixels], axis=2)
-        places[at] = side[:, :, :-1]
-        near = "" if pd.isna(row.value) else f", {row.value:.2f}"
-        titles[at] = f"{row.bin}{near}\n{shorten(row.name, 26, placeholder=' ...')}"
-    return sheet(places, columns=len(columns), size=(9 / len(columns), 1.35), titles=titles)
+        gap = np.full((*left.shape[:2], GAP), 255, np.uint8)
+        places[at] = np.concatenate([left, gap, right], axis=2)
+        names = (shorten(name, 20, placeholder=" ...") for name in (row.closest, row.name))
+        titles[at] = f"{row.bin}, {row.value:.3g}\n{' | '.join(names)}"
+    wide = 9 / len(columns)
+    return sheet(places, columns=len(columns), size=(wide, 0.5 + wide / of), titles=titles)
 
 
 @laid_out
@@ -143,7 +147,8 @@ def mean_softmax(points: pd.DataFrame) -> Figure:
     rows, columns = present(points["row"]), present(points["known"])
     starts = np.flatnonzero(~points.drop_duplicates("row")["kind"].duplicated())[1:]
     size = {"width": 1.2 + 0.3 * len(columns), "height": 1.7 + 0.19 * len(rows)}
-    figure, parts = facets(points, "printed", **size, sharey=True, widest=np.inf)
+    below = {"wrap": 1} if len(columns) > WIDE else {"sharey": True, "widest": np.inf}
+    figure, parts = facets(points, "printed", **size, **below)
     for ax, part, _ in parts:
         grid = part.pivot(index="row", columns="known", values="softmax")
         heat(ax, grid.reindex(index=rows, columns=columns), low=0, high=1)

@@ -15,6 +15,7 @@ from osnb.scores.rules import POST_HOC, SCORES, feature_norm, predicted
 LOGIT = re.compile(r"logit_\d+")
 INDEX = {"", "__index_level_0__"}  # pandas' row numbers in csv and parquet
 TOLD = {"sample", "source", "role", "group", "class", "label", "labels", "pred", "logits"}
+TOLD |= {"target", "target_log_odds"}  # of our tables: they know the label, so they are no scores
 RULES = {k: rule for k, rule in {**SCORES, **POST_HOC}.items() if rule is not feature_norm}
 
 

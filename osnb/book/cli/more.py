@@ -3,7 +3,6 @@
 import json as text
 from collections import Counter
 from collections.abc import Callable
-from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -106,7 +105,7 @@ def claims(
 
 
 def outputs():
-    """For developers: keep default runs' outputs in notebooks/, their numbers in both READMEs."""
+    """For developers: keep default runs' outputs in notebooks/, their numbers in READMEs."""
     from osnb.book import index
     from osnb.book.runs import keep_outputs
     from osnb.evidence import gallery
@@ -119,7 +118,9 @@ def outputs():
             kept[notebook.stem] = record.read(executed.parent) or {}
         print(f"{notebook.stem:30} {reason or 'outputs kept'}")
     tables = {paper: gallery.rows(root, paper) for paper in gallery.PAPERS}
-    gallery.update(root / "README.md", tables | {"findings": gallery.findings(root)})
+    gallery.update(root / "README.md", {"results": gallery.front(root)})
+    tables["findings"] = gallery.findings(root)
+    gallery.update(root / "figures" / "README.md", tables)
     index.measure(root, kept)
     index.update(root)
 
@@ -158,10 +159,6 @@ def protocol(
     if (images is None) != (out is None):
         raise ValueError("file lists need both --images DIR and --out DIR")
     rule = protocols.PROTOCOLS.bind(name, split=split)
-    try:
-        signature(rule).bind()
-    except TypeError as error:
-        raise ValueError(f"{name}: {error}, so it can only be made in a notebook") from None
     if images is None:
         print(protocols.class_list(rule()).to_csv(index=False, lineterminator="\n"), end="")
     else:

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from osnb.base import workbook
 from osnb.book import runs
-from osnb.book.report import facts
+from osnb.book.report import benchmark, facts
 from osnb.book.verify import verify
 from osnb.evidence import claims, gallery
 
@@ -139,6 +139,8 @@ def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     for notebook in notebooks:
         yield f"{notebook['name']}/index.md", render("notebook", notebook=notebook)
     yield "claims.md", render("claims", papers=facts.claimed(decided))
+    yield "lists.csv", benchmark.LISTS.read_bytes()
+    yield "quickdraw-openset.md", render("quickdraw-openset", **benchmark.page())
     counts = {"runs": len(done), "span": facts.span(done), "sizes": facts.sizes(decided)}
     counts["follows"] = facts.follows(verdicts)
     yield "index.md", render("index", papers=papers, notebooks=notebooks, **counts)

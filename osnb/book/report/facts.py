@@ -13,7 +13,8 @@ from osnb.evidence import gallery
 
 KEPT = "Not executed here: these are the notebook and the outputs that are in git."
 SHORT = 7  # characters of a commit
-ANSWERS = {"holds": "hold", "does not hold": "do not", "undecided": "undecided"}  # of several
+ANSWERS = {"holds": "hold", "does not hold": "do not hold"}  # of several
+ANSWERS |= {"shows": "shown", "does not show": "not shown", "undecided": "undecided"}
 
 
 def runs() -> list[dict]:
@@ -143,13 +144,13 @@ def _about(section: str, artefact: str) -> bool:
 
 
 def sizes(decided: pd.DataFrame) -> list[str]:
-    """The sizes on which any claim is decided."""
+    """The sizes on which any claim is not undecided."""
     told = set(decided.loc[decided["answer"] != "undecided", "size"])
     return [size for size in decided["size"].unique() if size in told]
 
 
 def _answers(decided: pd.DataFrame) -> dict[str, str]:
-    """By size that decides any: how many claims hold, do not hold, are undecided."""
+    """By size that answers any: how many claims get each answer."""
     found = {}
     for size in sizes(decided):
         counts = decided.loc[decided["size"] == size, "answer"].value_counts()
@@ -175,7 +176,7 @@ def claimed(decided: pd.DataFrame) -> list[dict]:
 
 
 def _answer(row: tuple) -> str:
-    if row.answer == "undecided":
-        return "undecided"
+    if pd.isna(row.number):
+        return row.answer
     between = "" if pd.isna(row.low) else f" [{row.low:+.2f}, {row.high:+.2f}]"
     return f"{row.answer} {row.number:+.3f}{between}"

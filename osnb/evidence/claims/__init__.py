@@ -16,12 +16,14 @@ import pandas as pd
 from osnb import metrics
 from osnb.base.catalogue import Catalogue
 from osnb.evidence import tables
-from osnb.evidence.across import mean_over, over_splits
+from osnb.evidence.across import UNDECIDED, mean_over, over_splits, verdict
 from osnb.evidence.build import Evidence, Missing, Same, evidence
 from osnb.evidence.claims import arithmetic, compare, computed, printed
 from osnb.evidence.claims.report import SIZES as SIZES
 from osnb.evidence.claims.report import report as report
+from osnb.evidence.kim2021 import whole_splits
 from osnb.evidence.names import CONFIDENCE, in_print, placed
+from osnb.evidence.palechor2023 import watched
 from osnb.evidence.tasks import WITHOUT
 
 PUBLISHED = "published"  # in the column `runs`: decided from osnb/published alone
@@ -52,7 +54,7 @@ def decide(
 ) -> pd.DataFrame:
     """Decide the claims of some papers, in print and on our finished runs.
 
-    A claim holds if its number is above 0. The interval has 95 % of the resamples inside; p is
+    A claim is right if its number is above 0. The interval has 95 % of the resamples inside; p is
     the two-sided bootstrap p-value of the number being 0. A printed number has neither.
 
     Args:
@@ -64,9 +66,9 @@ def decide(
 
     Returns:
         One row per claim, scope and size: paper, id, section, stated (where: in the abstract,
-        the text, a table's numbers, or nowhere: a law), claim, where, size, answer (holds, does
-        not hold, undecided), number, low, high, p, what (the number is), runs (or tables that
-        decided it; if it is undecided, what is missing), todo (what makes that).
+        the text, a table's numbers, or nowhere: a law), claim, where, size, answer (of
+        `across.verdict`), number, low, high, p, what (the number is), runs (or tables that it is
+        of; if there is no number, what is missing), todo (what makes that).
 
     Raises:
         KeyError: no such paper or size; the message lists the valid ones.
@@ -106,7 +108,7 @@ def decision(claim: Mapping[str, str], where: str, basis: Basis) -> dict[str, An
     compared = not claim["predicate"]
     predicate = None if compared else COMPUTED[claim["predicate"]]
     what = claim["number"] if compared else predicate.__doc__.partition("\n")[0].removesuffix(".")
-    row = dict.fromkeys(ANSWERS, np.nan) | {"answer": "undecided", "what": what}
+    row = dict.fromkeys(ANSWERS, np.nan) | {"answer": UNDECIDED, "what": what}
     if basis.source is None:
         return row | {"runs": "no run", "todo": basis.todo}
     is_evidence = isinstance(basis.source, Evidence)
@@ -117,12 +119,14 @@ def decision(claim: Mapping[str, str], where: str, basis: Basis) -> dict[str, An
         todo = "" if isinstance(missing, Same) else basis.todo
         return row | {"runs": str(missing), "todo": todo}
     values = np.where(np.abs(values) < EXACT, 0.0, values)
-    row |= {"answer": "holds" if values[0] > 0 else "does not hold", "number": values[0]}
+    row["number"] = values[0]
     if len(values) > 1:
         _, low, high = metrics.interval(values)
         row |= {"low": low, "high": high, "p": metrics.p_value(values)}
     runs = ", ".join(source.read()) if is_evidence else "printed tables"
-    return row | {"runs": runs, "todo": ""}
+    size = source.size if is_evidence else "printed"
+    answer = verdict(*(row[name] for name in ("number", "low", "high")), size=size)
+    return row | {"answer": answer, "runs": runs, "todo": ""}
 
 
 def findings(
@@ -137,9 +141,8 @@ def findings(
         over: the unit that was drawn.
 
     Returns:
-        id, claim, where, what, number, low, high, over, p, ours and in print (the answers; ours
-        "cannot be told" where the interval includes 0, both where nothing decides), printed (the
-        number there) and runs.
+        id, claim, where, what, number, low, high, over, p, ours and in print (the answers, of
+        `across.verdict`), printed (the number there) and runs.
     """
     said, rows = claims(paper).set_index("id", drop=False), []
     bases = Basis(numbers, ""), Basis(PRINTED[paper](), "")
@@ -149,14 +152,9 @@ def findings(
             ours, theirs = (decision(claim, where, basis) for basis in bases)
             row = {"id": name, "claim": claim["claim"], "where": where, "what": ours["what"]}
             row |= {key: ours[key] for key in ("number", "low", "high")} | {"over": over}
-            row |= {"p": ours["p"], "ours": _told(ours), "in print": _told(theirs)}
+            row |= {"p": ours["p"], "ours": ours["answer"], "in print": theirs["answer"]}
             rows.append(row | {"printed": theirs["number"], "runs": ours["runs"]})
     return pd.DataFrame(rows)
-
-
-def _told(decided: Mapping[str, Any]) -> str:
-    open_ = decided["low"] <= 0 <= decided["high"] or decided["answer"] == "undecided"
-    return "cannot be told" if open_ else decided["answer"]
 
 
 def _basis(paper: str, runs: str, size: str, **settings: Any) -> Basis:
@@ -175,7 +173,7 @@ def _basis(paper: str, runs: str, size: str, **settings: Any) -> Basis:
 
 
 def of_palechor2023(runs: pd.DataFrame, *, rule: str = CONFIDENCE, **settings: Any) -> Evidence:
-    """Runs at their last epochs and at their best, key selection."""
+    """Runs at their last epochs and at their best, key selection; and what their histories say."""
     runs = in_print(runs, "palechor2023", others=True)
     names = {
         row.method: row.printed for row in tables.published("palechor2023", "rows").itertuples()
@@ -183,20 +181,23 @@ def of_palechor2023(runs: pd.DataFrame, *, rule: str = CONFIDENCE, **settings: A
     parts = []
     for selection, file in FILES.items():
         part = evidence(runs, "roles", [rule], file=file, **settings)
-        part.keys["printed"] = part.keys["method"].map(names).fillna("")
         parts.append(Evidence(part.keys.assign(selection=selection), part.values))
-    return parts[0] + parts[1]
+    both = parts[0] + parts[1]
+    both += watched(runs, both.resamples)
+    both.keys["printed"] = both.keys["method"].map(names).fillna("")
+    return both
 
 
 def of_vaze2022(runs: pd.DataFrame, **settings: Any) -> Evidence:
     """With standard deviations over splits, and the mean over several other data sets."""
     found = evidence(placed(runs, "vaze2022"), "shifts", "vaze2022", **settings)
-    return mean_over(over_splits(found, "accuracy", "auroc"), "source", "six-sets")
+    return mean_over(over_splits(found, "accuracy", "auroc"), "source", "six-sets", task="far")
 
 
 def of_kim2021(runs: pd.DataFrame, **settings: Any) -> Evidence:
-    """Unknown detection in one pool, with the noise, as in Table 2; the notebook has both."""
-    found = evidence(in_print(runs, "kim2021"), "unified", "kim2021", **settings)
+    """Unknown detection in the pools of Table 2, with noise around CIFAR; the notebook has both."""
+    runs = whole_splits(in_print(runs, "kim2021"))
+    found = evidence(runs, "unified", "kim2021", **settings)
     return found.only(found.keys["source"] != WITHOUT)
 
 

@@ -38,13 +38,6 @@ def bold_is_best(printed: Callable, protocol: str) -> np.ndarray:
     return np.array([ccr["EOS"] - ccr.drop("EOS").max()])
 
 
-def best_has_more_gamma(printed: Callable, protocol: str) -> np.ndarray:
-    """gamma+ plus gamma-, Table 2b minus Table 2a, the least of the three losses."""
-    rows = printed("table2").set_index(["selection", "protocol", "loss"])
-    gamma = (rows["gamma_plus"] + rows["gamma_minus"]).unstack("selection")
-    return np.array([(gamma["best"] - gamma["last"]).loc[int(protocol[1:])].min()])
-
-
 def images_per_class(printed: Callable, protocol: str) -> np.ndarray:
     """half an image minus the largest difference from 50 test images per class."""
     rows = printed("table1").query(f"protocol == {protocol[1:]}")

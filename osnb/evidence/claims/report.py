@@ -6,16 +6,18 @@ from collections.abc import Iterator
 import pandas as pd
 
 from osnb.base.catalogue import Catalogue
+from osnb.evidence.across import DECIDED, ILLUSTRATED, UNDECIDED
 
 SIZES = Catalogue(
     printed="the paper's own numbers",
-    mini="images drawn by a rule, which say nothing about photographs",
+    mini="drawings and digits in the place of photographs: they illustrate and do not decide",
     tiny="photographs at 32 pixels, of those classes that the data set has",
     paper="the paper's experiment, run here",
 )
 WIDTH = 100  # columns of a terminal
-ANSWERS = ["holds", "does not hold", "undecided"]
-MARK = "~"
+KINDS = ["holds / shows", "does not hold / show", UNDECIDED]
+KIND = dict.fromkeys((DECIDED[0], ILLUSTRATED[0]), KINDS[0]) | {UNDECIDED: UNDECIDED}
+KIND |= dict.fromkeys((DECIDED[1], ILLUSTRATED[1]), KINDS[1])
 
 
 def report(decided: pd.DataFrame) -> Iterator[str]:
@@ -32,7 +34,7 @@ def report(decided: pd.DataFrame) -> Iterator[str]:
     """
     cells = [_cell(row) for row in decided.itertuples()]
     for paper, rows in decided.assign(cell=cells).groupby("paper", sort=False):
-        says = rows.groupby("size", sort=False)["answer"].agg(lambda x: (x != "undecided").any())
+        says = rows.groupby("size", sort=False)["answer"].agg(lambda x: (x != UNDECIDED).any())
         shown = [size for size in says.index if says[size]] or [says.index[0]]
         yield from (paper, *_claims(rows, shown), "")
     yield from (*_counts(decided), "", *_remarks(decided))
@@ -67,15 +69,14 @@ def _line(scope: str, cells: list[str], widths: list[int]) -> Iterator[str]:
 
 def _cell(row: tuple) -> str:
     """The answer, its number and its interval; or why there is none."""
-    if row.answer == "undecided":
-        return f"undecided: {row.runs if not row.todo else _reason(row)}"
+    if pd.isna(row.number):
+        return f"{row.answer}: {row.runs if not row.todo else _reason(row)}"
     number = f"{row.number:+.3f}"
     if abs(row.number) < 0.0005 and row.number:
         number = f"{row.number:+.0e}"
     if pd.isna(row.low):
         return f"{row.answer} {number}"
-    mark = MARK if row.low <= 0 <= row.high else " "
-    return f"{row.answer} {number}{mark}[{row.low:+.2f},{row.high:+.2f}]"
+    return f"{row.answer} {number} [{row.low:+.2f},{row.high:+.2f}]"
 
 
 def _reason(row: tuple) -> str:
@@ -84,8 +85,9 @@ def _reason(row: tuple) -> str:
 
 def _counts(decided: pd.DataFrame) -> Iterator[str]:
     """A table of how many answers there are of each kind, by paper and size."""
-    counts = decided.groupby(["paper", "size"], sort=False)["answer"].value_counts().unstack()
-    counts = counts.reindex(columns=ANSWERS).fillna(0).astype(int)
+    kinds = decided.assign(kind=decided["answer"].map(KIND))
+    counts = kinds.groupby(["paper", "size"], sort=False)["kind"].value_counts().unstack()
+    counts = counts.reindex(columns=KINDS).fillna(0).astype(int)
     yield from counts.rename_axis(columns=None).reset_index().to_string(index=False).splitlines()
 
 
@@ -94,8 +96,8 @@ def _remarks(decided: pd.DataFrame) -> Iterator[str]:
     yield from (f"{size}: {SIZES[size]}" for size in decided["size"].unique())
     yield "abstract, text: stated there; table: read off its numbers; law: what they must obey"
     if decided["low"].notna().any():
-        yield f"{MARK} the interval includes 0: on other classes the answer may turn"
-    missing = decided[(decided["answer"] == "undecided") & (decided["size"] != "printed")]
+        yield "undecided beside a number: its interval includes 0, other classes may turn it"
+    missing = decided[(decided["answer"] == UNDECIDED) & (decided["size"] != "printed")]
     for todo, rows in missing[missing["todo"] != ""].groupby("todo", sort=False):
         yield f"{', '.join(rows['size'].unique())}: {len(rows)} undecided"
         yield from (f"  {each}" for each in todo.split("; "))
