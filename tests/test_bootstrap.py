@@ -134,6 +134,16 @@ def test_augrc_of_each_row_is_that_of_the_repeated_samples(sample):
         assert alone[row] == pytest.approx(metrics.augrc(k, right), abs=1e-12)
 
 
+def test_confidence_of_each_row_is_that_of_the_repeated_samples():
+    target, largest = np.random.default_rng(0).random(7), np.random.default_rng(1).random(5)
+    weights = weights_of(target, largest)
+    found = metrics.bootstrap_confidence(target, largest, offset=0.2, weights=weights)
+    for row in range(21):
+        parts = (np.repeat(x, w[row]) for x, w in zip((target, largest), weights, strict=True))
+        slow = metrics.confidence(*parts, offset=0.2)
+        assert {name: v[row] for name, v in found.items()} == pytest.approx(slow, abs=1e-12)
+
+
 # What is drawn.
 
 

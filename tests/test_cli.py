@@ -123,7 +123,6 @@ def test_a_refusal_takes_less_than_two_seconds_and_imports_nothing_heavy(works, 
         (("show", "absent"), "no run is called 'absent'; there are: none"),
         (("protocol", "p9"), "p1, p2, p3, quickdraw_cifar10"),
         (("protocol", "cifar10", "--split", "7"), "7"),
-        (("protocol", "mini_ssb_fine"), "'attributes', so it can only be made in a notebook"),
         (("protocol", "p1", "--out", "x"), "need both --images DIR and --out DIR"),
         (("protocol", "p1", "--out", "x", "--images", "absent"), "absent"),
     ],
@@ -296,6 +295,22 @@ def test_a_dry_run_starts_nothing_and_says_what_it_would(paper, executed):
     assert [line.split()[:3] for line in out.splitlines()][:2] == [
         [name, "would", "run"] for name in TRAIN
     ]
+
+
+def test_other_seeds_are_made_where_asked_for_and_else_counted(paper, executed):
+    asked = "10_fixture_train/mini_?: {seed: 3}\n20_other/mini: {seed: 2}\n10_*/tiny_*: {seed: 9}\n"
+    (paper.folder / "params" / "repeats.yaml").write_text(asked)
+    line = "more, of other seeds or splits, are read from figures/: see --repeats"
+    assert f"5 {line}\n" in osnb("reproduce")[1]
+    first = executed.copy()
+    assert len(first) == 5
+    assert f"4 {line}\n" in osnb("reproduce", "--paper", "palechor2023")[1]
+    executed.clear()
+    assert line not in osnb("reproduce", "--repeats")[1]
+    more = {f"{name}-seed{seed}" for name in TRAIN for seed in (1, 2)}
+    assert {*executed} == {*first} | more | {"20_other/mini-seed1"}
+    assert len(executed) == 10
+    assert {*executed[:6]} == {*TRAIN} | more  # what trains comes first
 
 
 def test_one_bad_file_of_any_size_starts_nothing(paper, executed):

@@ -126,6 +126,25 @@ def test_the_only_score_of_each_file_is_compared_under_both_names(file):
     assert {key[2] for key in rows} == {"mine - theirs"}
 
 
+def test_the_only_score_of_a_file_is_compared_with_each_of_the_other(file):
+    second = frame(1).rename(columns={"mine": "theirs"}).assign(noise=np.arange(120) % 7)
+    _, rows = told(file(frame()), "--against", file(second, "b.csv"))
+    assert {key[2] for key in rows} == {"mine - theirs", "mine - noise"}
+    labels, own = samples()
+    known = labels >= 0
+    row = rows["unknown", "auroc", "mine - noise"]
+    assert row["first"] == by_hand(labels, own, own.max(axis=1))["auroc"][0]
+    used, score = labels != -1, np.arange(120) % 7
+    assert row["second"] == pytest.approx(roc_auc_score(known[used], score[used]))
+    code, _, err = osnb("score", "b.csv", "--against", "a.csv")
+    assert (code, "one in the first; got theirs, noise and mine" in err) == (2, True)
+
+
+def test_a_column_that_knows_the_label_is_no_score(file):
+    rows = frame().assign(target=0.5, target_log_odds=0.0)
+    assert {key[2] for key in told(file(rows))[1]} == {"mine"}
+
+
 def test_known_samples_alone_say_what_cannot_be_computed(file):
     name = file(frame().query("label >= 0").drop(columns="class"))
     code, out, err = osnb("score", name, "--unit", "class", *DRAWN)
@@ -248,7 +267,6 @@ OTHER = {
     "others": (changed(sample="x"), "need the same values of sample in both files, each once"),
     "no sample": (frame().drop(columns="sample"), "need a column sample in both files, or in none"),
     "labels": (changed(label=0), "need the same labels in both; 100 of 120 differ"),
-    "names": (changed(theirs=0).assign(ours=1).drop(columns="mine"), "got mine and theirs, ours"),
 }
 
 

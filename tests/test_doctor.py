@@ -302,3 +302,20 @@ def test_the_oldest_python_is_the_same_wherever_it_is_stated_and_serves_the_lock
     needs = {name: metadata.metadata(name).get("Requires-Python") or "" for name in same}
     assert needs
     assert [name for name, text in needs.items() if not SpecifierSet(text).contains(oldest)] == []
+
+
+def test_drawings_are_there_byte_by_byte_or_the_doctor_says_what_to_do(tmp_path, monkeypatch):
+    line = doctor.drawings()
+    assert (line.name, line.state) == ("drawings", doctor.OK)
+    assert "68,871 of 345 classes, checksum right" in line.found
+    folder = tmp_path / "data" / "quickdraw"
+    shutil.copytree(workbook.PACKAGE / "data" / "quickdraw", folder)
+    monkeypatch.setattr(workbook, "PACKAGE", tmp_path)
+    content = bytearray((folder / "quickdraw.parquet").read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / "quickdraw.parquet").write_bytes(content)
+    line = doctor.drawings()
+    assert line.state == doctor.FAIL
+    assert "fresh clone" in line.advice
+    (folder / "quickdraw.parquet").unlink()
+    assert doctor.drawings().state == doctor.FAIL

@@ -10,11 +10,18 @@ from scipy import stats
 
 from osnb import metrics
 from osnb.evidence import kim2021, names, palechor2023, tables
-from osnb.evidence.across import averaged, kendall_w, mean_over, over_splits, spearman
+from osnb.evidence.across import (
+    averaged,
+    inside_splits,
+    kendall_w,
+    mean_over,
+    over_splits,
+    spearman,
+)
 from osnb.evidence.build import Missing, evidence
 from osnb.evidence.tasks import ALL, TASKS, WITHOUT
 
-RUN = {"benchmark": "tinyimagenet", "protocol": "mini_tinyimagenet", "split": 0, "seed": 0}
+RUN = {"benchmark": "tinyimagenet", "protocol": "quickdraw_tinyimagenet", "split": 0, "seed": 0}
 RUN |= {"network": "conv 16", "regime": "baseline", "method": "softmax", "place": "tinyimagenet"}
 RUN |= {"family": "standard"}
 RULES = ("max_softmax_log_odds", "max_logit", "energy", "odin")
@@ -30,11 +37,12 @@ def runs(tmp_path):
     ):
         rng, name = np.random.default_rng(seed), f"r{len(made)}"
         parts = [
-            ("known", "drawn", "", k % 3, k % 3 if k >= wrong else (k + 1) % 3) for k in range(40)
+            ("known", "quickdraw", "", k % 3, k % 3 if k >= wrong else (k + 1) % 3)
+            for k in range(40)
         ]
-        parts += [("unknown", "drawn", group, -2, 0) for group in groups for _ in range(10)]
+        parts += [("unknown", "quickdraw", group, -2, 0) for group in groups for _ in range(10)]
         parts += [("unknown", other, "far", -2, 1) for other in others for _ in range(9)]
-        parts += [("negative", "drawn", "", -1, 2)] * 12
+        parts += [("negative", "quickdraw", "", -1, 2)] * 12
         frame = pd.DataFrame(parts, columns=["role", "source", "group", "label", "pred"])
         frame = frame.assign(sample=[f"s{i:03}" for i in range(len(frame))])
         number = (frame.index % 5).astype(str)
@@ -112,6 +120,7 @@ def test_gamma_is_equation_7_and_background_has_no_offset(runs):
                 scores["target"][scores["role"] == "known"].mean()
             )
             assert row["gamma_minus"] == pytest.approx(1 - part["max_softmax"].mean() + offset)
+            assert row["fpr_at_0.5"] == pytest.approx((part["max_softmax"] >= 0.5).mean())
 
 
 def test_a_run_without_errors_has_no_number_for_wrong_and_the_mean_is_of_the_others(runs):
@@ -159,7 +168,7 @@ def test_runs_with_different_test_samples_are_refused_and_named(runs):
 
 def test_intervals_over_classes_are_wider_where_classes_differ(runs):
     scores = runs(groups=("",) * 9, others=())
-    hard = scores["class"].isin(["unknowndrawn0", "unknowndrawn1"])
+    hard = scores["class"].isin(["unknownquickdraw0", "unknownquickdraw1"])
     scores["odin"] += 9.0 * hard
     path = Path(runs.frame()["path"][0])
     tables.write(path, scores, {"notebook": "n", "run": "r0", "parameters": {}})
@@ -188,11 +197,12 @@ def test_hard_is_hard_and_medium_and_a_tenth_of_the_random_classes_stands_for_1k
 
 
 def test_other_data_sets_are_apart_under_printed_names_and_six_sets_is_their_mean(runs):
-    others = ("digits", "uniform_noise")
+    others = ("font_digits", "uniform_noise")
     runs(("near",), others, benchmark="closed", family="ood", place="cifar100")
     found = evidence(runs.frame(), "shifts", "vaze2022", resamples=5)
     assert set(found.keys["source"]) == {"cifar10", "svhn", "uniform-noise"}
     assert set(found.names("printed")) == {"msp", "mls", "odin", "energy score"}
+    assert mean_over(found, "source", "six-sets", task="near") is found  # a single set
     both = mean_over(found, "source", "six-sets")
     parts = found.rows("auroc", printed="mls")
     np.testing.assert_allclose(both("auroc", printed="mls", source="six-sets"), parts.mean(axis=0))
@@ -229,9 +239,42 @@ def test_a_rule_on_the_baseline_s_network_is_a_row_in_print_with_its_accuracy(ru
     assert found.names("printed") == ["baseline", "odin"]
     one, two = (found("accuracy", task="wrong", printed=m) for m in ("baseline", "odin"))
     assert one == two
-    assert set(found.names("source", task="far")) == {"drawn", "svhn", "gaussian noise"}
+    assert set(found.names("source", task="far")) == {"quickdraw", "svhn", "gaussian noise"}
     pools = found.keys.query("task == 'unknown'")["source"]
     assert set(pools) == {ALL, WITHOUT}
+
+
+def test_the_pool_around_imagenet_has_no_noise_as_in_table_2(runs):
+    runs(others=("omniglot_few", "gaussian_noise"), place="imagenet", benchmark="imagenet200")
+    found = evidence(runs.frame(), "unified", ["odin"], resamples=0)
+    assert set(found.names("source", task="far")) == {"places-82", "caltech-45"}
+    assert found.names("source", task="unknown") == [ALL]
+    assert kim2021.pools(runs.frame())["fewest"].tolist() == [40 + 20 + 9]
+
+
+def test_runs_of_several_splits_have_draws_of_their_own_samples(runs):
+    first, second = runs(split=0), runs(split=1, groups=("far", "near"))
+    assert first["class"].tolist() != second["class"].tolist()
+    found = evidence(runs.frame(), "unified", ["odin"], resamples=4)
+    one, two = found.rows("auroc", task="near")
+    assert one[0] != two[0]
+
+
+def test_confidence_is_the_mean_largest_softmax_of_each_kind(runs):
+    scores = runs(others=("svhn",))
+    rule = "max_softmax_log_odds"
+    table = runs.frame()
+    found = evidence(table, "unified", [rule], resamples=3)
+    right = (scores["role"] == "known") & (scores["pred"] == scores["label"])
+    kinds = {"near": scores["group"] == "near", "wrong": (scores["role"] == "known") & ~right}
+    for task, at in kinds.items():
+        assert found("confidence", task=task)[0] == pytest.approx(scores["max_softmax"][at].mean())
+    assert found("confidence_right", task="wrong")[0] == pytest.approx(
+        scores["max_softmax"][right].mean()
+    )
+    assert (found("confidence", task="near")[1:] != found("confidence", task="near")[0]).any()
+    with pytest.raises(Missing):  # of the network, not of another rule
+        evidence(table, "unified", ["odin"], resamples=0)("confidence", task="near")
 
 
 @pytest.mark.parametrize(("known", "alike"), [(10_000, True), (9_999, False)])
@@ -253,6 +296,28 @@ def test_unified_aurcs_have_a_difference_only_where_the_pool_is_as_large_as_tabl
     beside = kim2021.beside(compared, pools)
     assert beside["difference"].notna().tolist() == [alike, True, False]
     assert beside["within"].tolist() == ["no" if alike else "", "no", ""]
+
+
+def test_training_images_that_are_all_divided_are_counted_as_one_number():
+    rows = kim2021.images("table2").set_index(["dataset", "part"])["n"]
+    assert rows["CIFAR-40", kim2021.DIVIDED] == 18_000 + 2_000
+    assert ("CIFAR-40", "train") not in rows.index
+    assert rows["Tiny ImageNet158-FIX", "validation"] == 2_000
+    table = tables.published("kim2021", "table2")[["train", "validation", "test"]]
+    assert rows.sum() == table.sum().sum()
+
+
+def test_a_split_that_lacks_a_method_is_left_out():
+    rows = [("a", 0, "softmax"), ("a", 0, "oe"), ("a", 1, "oe"), ("b", 1, "softmax")]
+    frame = pd.DataFrame(rows, columns=["benchmark", "split", "method"])
+    assert kim2021.whole_splits(frame).index.tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize("place", ["cifar", "imagenet"])
+def test_a_stand_in_stands_for_a_set_of_the_printed_tables(place):
+    assert set(kim2021.STANDS[place]) <= set(kim2021.SETS[place].values())
+    printed = kim2021.results().query("place == @place")["source"]
+    assert set(printed) <= set(kim2021.SETS[place].values())
 
 
 # Palechor et al.
@@ -284,15 +349,21 @@ def test_table_2_and_differences_are_means_of_seeds_with_paired_intervals(runs):
     for seed, method in ((0, "softmax"), (1, "softmax"), (2, "mine")):
         runs(benchmark="p1", seed=seed, method=method)
     found = evidence(runs.frame(), "roles", ["odin"], resamples=50)
-    ours = palechor2023.table_2(found, pd.Series(7.0, index=["r0", "r1", "r2"]), over="class")
+    epochs, unknown = pd.Series(7.0, index=["r0", "r1", "r2"]), {"p1": 99}
+    ours = palechor2023.table_2(found, epochs, unknown, over="class")
     both = palechor2023.printed_table_2("last").merge(
         ours, on=["benchmark", "method", "number"], suffixes=("_paper", "")
     )
     assert len(both) == 7
     row = both.set_index("number").loc["gamma_minus"]
-    mean = found("gamma_minus", method="softmax", task="negative")
+    mean = found("gamma_minus", method="softmax", task="unknown")
     assert row["value_paper"] == 0.47
     assert row[["value", "low", "high"]].tolist() == list(metrics.interval(mean))
+    more = ours.query("method == 'softmax'").set_index("number")["value"]
+    mean = found("gamma_minus", method="softmax", task="negative")[0]
+    assert more["gamma_minus_negatives"] == mean != row["value"]
+    dashes = more.index[more.isna()]  # 1 % of 99 images is less than one
+    assert dashes.tolist() == ["ccr_at_0.001", "ccr_at_0.01"]
     assert row[["over", "seeds", "run"]].tolist() == ["class", 2, "r0, r1"]
     (gain,) = palechor2023.differences(found, "auroc", over="class").itertuples()
     mine, base = (found("auroc", method=m, task="unknown") for m in ("mine", "softmax"))
@@ -356,7 +427,7 @@ def test_rows_in_print_mean_methods_and_benchmarks_that_there_are(paper):
     assert set(rows["method"]) <= set(known["methods"])
     assert set(rows["regime"]) <= set(known["regimes"])
     there = set(tables.published(paper, "benchmarks")["benchmark"])
-    assert there - {"ssb_cars", "ssb_aircraft"} <= set(parts["benchmarks"])
+    assert there <= set(parts["benchmarks"])
 
 
 # Ranks
@@ -382,3 +453,24 @@ def test_too_few_methods_a_gap_or_no_order_give_no_number(table):
     assert np.isnan(spearman(gap, table[1])).tolist() == [False, True, *[False] * 3]
     assert np.isnan(spearman(np.ones((7, 5)), table[1])).all()
     assert np.isnan(kendall_w(np.array([gap, table[1]]))).sum() == 1
+
+
+def test_inside_splits_forgets_what_splits_differ_by_and_resamples_them():
+    rng = np.random.default_rng(0)
+    accuracy, noise = rng.random((2, 4, 5))
+    auroc = 0.5 * accuracy + 0.3 * noise
+    far = 10 * np.arange(4)[:, None]  # turns round a correlation over all networks
+    points = {"accuracy": (accuracy - far).ravel(), "auroc": (auroc + far).ravel()}
+    points = pd.DataFrame(points | {"panel": "a", "split": np.repeat(range(4), 5)})
+    assert points["accuracy"].corr(points["auroc"]) < -0.9
+    (row,) = inside_splits(points, seed=1, resamples=200).itertuples()
+    rhos = [stats.pearsonr(x, y)[0] for x, y in zip(accuracy, auroc, strict=True)]
+    assert (row.points, row.splits) == (20, 4)
+    assert row.rho == pytest.approx(np.mean(rhos))
+    assert min(rhos) <= row.low <= row.rho <= row.high <= max(rhos)
+    centred = [side - side.mean(axis=1, keepdims=True) for side in (accuracy, auroc)]
+    assert row.pooled == pytest.approx(stats.pearsonr(*map(np.ravel, centred))[0])
+    two = points.groupby("split").head(2)
+    (row,) = inside_splits(two, seed=1, resamples=10).itertuples()
+    assert np.isnan(row.rho)
+    assert row.pooled_low <= row.pooled <= row.pooled_high

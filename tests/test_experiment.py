@@ -36,7 +36,7 @@ P2 = {"benchmark": "p2", "method": "softmax"}
         ),
         (KIM | {"overrides": "crl=5"}, "nothing reads crl=5.*belongs to training crl"),
         (P2 | {"overrides": "weight=7"}, "nothing reads weight=7.*nearest is weight_decay"),
-        (P2 | {"split": 3}, "there is one split, 0; got split=3"),
+        (P2 | {"split": 3}, "there is one split, 0, and 100 on which"),
         (P2 | {"overrides": "splits=5"}, "nothing reads splits"),
         (P2 | {"overrides": "far=x"}, "nothing reads far"),  # there are no other readers
         (P2 | {"benchmark": "px"}, "no benchmark 'px': there are digits, p1, p2"),
@@ -45,7 +45,7 @@ P2 = {"benchmark": "p2", "method": "softmax"}
         (P2 | {"size": "tiny"}, "no size of p2 'tiny': there are mini, paper"),
         (P2 | {"overrides": "loss=px"}, "no loss 'px': there are softmax"),
         (P2 | {"overrides": "schedule=px"}, "schedule is one of constant"),
-        (P2 | {"overrides": "epochs=2.5"}, "epochs is int, such as 10; got '2.5'"),
+        (P2 | {"overrides": "epochs=2.5"}, "epochs is int, such as 12; got '2.5'"),
         (P2 | {"overrides": "fused=1"}, "fused is bool"),
         (P2 | {"overrides": "learning_rate=inf"}, "needs a finite number"),
         (P2 | {"overrides": "epochs"}, "settings are NAME=VALUE"),
@@ -115,9 +115,9 @@ def test_a_network_that_drops_takes_the_place_of_one_that_does_not_and_keeps_its
 
 def test_external_images_come_with_what_needs_some_or_when_asked_for():
     of = {name: Experiment.named("tinyimagenet", method=name) for name in ("edl", "oe")}
-    assert [each.settings["external"] for each in of.values()] == ["", "mini_kim"]
-    asked = Experiment.named("tinyimagenet", method="edl", overrides="external=mini_kim")
-    assert asked.settings["external"] == "mini_kim"
+    assert [each.settings["external"] for each in of.values()] == ["", "quickdraw_kim"]
+    asked = Experiment.named("tinyimagenet", method="edl", overrides="external=quickdraw_kim")
+    assert asked.settings["external"] == "quickdraw_kim"
     with pytest.raises(ValueError, match="outlier needs negatives"):
         Experiment.named("tinyimagenet", method="oe", overrides="external=''")
 
@@ -186,7 +186,7 @@ BASE |= {"devices": 1, "threads": 1}
     ("changed", "name"),
     [
         ({}, "x"),
-        ({"overrides": "epochs=10"}, "x"),  # as it is
+        ({"overrides": "epochs=12"}, "x"),  # as it is
         ({"seed": 3}, "x-seed3"),
         (
             {"seed": 3, "overrides": "learning_rate=.01 epochs=3"},
@@ -201,8 +201,8 @@ def test_a_variant_is_called_after_what_differs_in_alphabetical_order(changed, n
 
 
 def test_equal_experiments_have_equal_settings_whatever_they_were_called():
-    first = Experiment.named(**P2, overrides="epochs=10")
-    second = Experiment.named(**P2, overrides="batch_size=64 'epochs=10'")
+    first = Experiment.named(**P2, overrides="epochs=12")
+    second = Experiment.named(**P2, overrides="batch_size=32 'epochs=12'")
     assert first == second == Experiment.named(**P2)
     assert first.settings == second.settings
     assert first != Experiment.named(**P2, seed=1)
@@ -247,6 +247,25 @@ def test_an_experiment_is_what_its_rooms_give_when_they_are_called_by_hand(tmp_p
         np.testing.assert_array_equal(table[rule], theirs)
 
 
+def test_settings_are_chosen_on_a_split_of_their_own_and_no_other_one_is_let_in():
+    """It divides what stands on drawings, and their lists have it too; the digits have none."""
+    for name, sizes in BENCHMARKS["benchmarks"].items():
+        facts = sizes.get("mini")
+        if facts is None:
+            continue
+        drawn = facts["protocol"].startswith("quickdraw_")
+        assert facts.get("tuning") == (protocols.quickdraw.TUNING if drawn else None), name
+        last = facts.get("splits", 1) - 1
+        there = f"are splits 0 to {last}" if last else "is one split, 0"
+        there += ", and 100 on which settings are chosen" if drawn else ""
+        for split in (99, last + 1, -1):
+            with pytest.raises(ValueError, match=f"there {there}; got split={split}: {name} in"):
+                Experiment.named(name, method="softmax", split=split)
+        if drawn:
+            assert protocols.quickdraw.SPLITS[facts["protocol"]][1] == last + 1
+            assert Experiment.named(name, method="softmax", split=100).settings["split"] == 100
+
+
 @pytest.mark.parametrize(("text", "nesterov"), [("nesterov=true", True), ("", False)])
 def test_sgd_has_momentum_and_nesterov_where_it_is_asked_for(text, nesterov):
     exp = Experiment.named(**P2, overrides=f"optimizer=sgd weight_decay=0.01 {text}")
@@ -286,9 +305,8 @@ def test_members_that_see_images_drawn_anew_each_have_their_own(tmp_path):
 
 
 def test_the_best_epoch_is_scored_too_where_gamma_chooses_one(tmp_path):
-    exp = Experiment.named(
-        "cifar40", method="entropic", overrides="watch=gamma epochs=2 rules=plain"
-    )
+    settings = "watch=gamma epochs=2 rules=fitted tail=3 alpha=2 means=true"
+    exp = Experiment.named("digits", method="entropic", overrides=settings)
     parts = exp.parts(Machine())
     network = exp.network(parts)
     history = exp.fit(network, exp.criterion(parts), parts, tmp_path)
@@ -296,13 +314,19 @@ def test_the_best_epoch_is_scored_too_where_gamma_chooses_one(tmp_path):
     assert {"scores", "scores_best", "mean_softmax"} == {*made}
     same = made["scores"]["max_logit"].equals(made["scores_best"]["max_logit"])
     assert same == (history["gamma"].idxmax() == len(history) - 1)
+    fitted = {"openmax", "mahalanobis", "odin"}  # at a best epoch the plain rules alone
+    assert {*made["scores"]} - {*made["scores_best"]} == fitted
+    halves = (history["gamma_plus"] + history["gamma_minus"]) / 2
+    np.testing.assert_allclose(history["gamma"], halves)
+    assert history["gamma"].max() <= 1
     assert pd.isna(history).sum().sum() == 0
 
 
 def test_settings_are_chosen_by_the_validation_parts_and_no_test_image(tmp_path):
     """Other test images change no choice and no AUROC of it; other validation images do."""
     grid = "temperatures='1 100' epsilons='0 0.02' tails='2 5' alphas='1 2'"
-    exp = Experiment.named("cifar40", method="softmax", overrides=f"epochs=8 {grid}")
+    settings = f"rules=chosen epochs=8 {grid}"
+    exp = Experiment.named("digits", method="softmax", overrides=settings)
     parts = exp.parts(Machine())
     network = exp.network(parts)
     exp.fit(network, exp.criterion(parts), parts, tmp_path)

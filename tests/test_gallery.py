@@ -50,9 +50,29 @@ def test_every_artefact_has_a_row_for_each_run_that_made_it(tmp_path):
     (row,) = gallery.rows(tmp_path, "palechor2023").to_dict("records")
     assert (row["artefact"], row["paper"], row["miniature"]) == ("Table 2a", "0.500", "0.250")
     assert row["photographs at 32 px"] == "0.750"
-    assert "[csv](figures/13_palechor_results/mini/table_2a.csv)" in row["files"]
+    assert "[csv](13_palechor_results/mini/table_2a.csv)" in row["files"]
     (row,) = gallery.findings(tmp_path).to_dict("records")
     assert row["miniature"] == "P1 holds; P2 holds"
+
+
+def test_the_front_page_has_ten_rows_and_the_first_number_of_each(tmp_path):
+    folder = tmp_path / "figures" / "13_palechor_results" / "mini"
+    rows = tables.headline("CCR", 0.5, 0.25) + tables.headline("gamma", 0.7, 0.8)
+    stamp(folder, "table_2a", rows)
+    for notebook, file in (("23_vaze_max_logit", "figure_1a"), ("32_kim_tasks", "table_6")):
+        stamp(tmp_path / "figures" / notebook / "mini", file, tables.headline("x", 1, 2))
+    front = gallery.front(tmp_path)
+    assert list(front) == [
+        "of",
+        "artefact",
+        "compared",
+        "paper",
+        "miniature",
+        "photographs at 32 px",
+    ]
+    assert len(front) == 10
+    row = front.set_index(["of", "artefact"]).loc[("palechor2023", "Table 2a")]
+    assert row.tolist() == ["CCR", "0.500", "0.250", ""]
 
 
 def test_update_replaces_the_block_and_nothing_else(tmp_path):

@@ -100,11 +100,11 @@ def test_every_training_in_params_names_goldens_that_there_are():
     }
     without = {name for name in wanted - follows.goldens().keys() if "reader/" not in name}
     assert not without
-    assert {"method/crl", "loss/smoothed", "rules/chosen", "reader/synsets"} <= wanted
+    assert {"method/crl", "loss/smoothed", "rules/chosen", "reader/quickdraw"} <= wanted
 
 
 def test_a_training_follows_from_what_its_settings_name_and_from_nothing_else():
     exp = experiment.Experiment.named("p2", method="entropic")
     names = follows.of_settings(exp.settings, exp.columns)
-    assert {"method/entropic", "loss/entropic", "protocol/p2", "watch/gamma"} <= {*names}
+    assert {"method/entropic", "loss/entropic", "protocol/quickdraw_p2", "watch/gamma"} <= {*names}
     assert not [name for name in names if "edl" in name or "crl" in name]

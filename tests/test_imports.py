@@ -50,12 +50,16 @@ def test_a_params_file_is_checked_before_anything_heavy_is_imported():
     assert brought("from osnb.book import run") & HEAVY == {"yaml"}
 
 
+def test_networks_wait_with_torchvision_and_timm_until_one_needs_them():
+    assert not brought("from osnb import models") & {"torchvision", "timm"}
+
+
 def test_torchvision_and_timm_import_through_the_guard():
     code = """
+from osnb import models
+models.from_timm(classes=3, features=512, backbone="resnet18")
 from osnb.datasets.vision import torchvision
-import timm
-network = timm.create_model("resnet18", num_classes=3)
-print(torchvision.__version__, timm.__version__, torchvision.transforms.CenterCrop(2))
+print(torchvision.__version__, torchvision.transforms.CenterCrop(2))
 """
     assert "CenterCrop(size=(2, 2))" in python(code)
 

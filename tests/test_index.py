@@ -159,7 +159,10 @@ def test_osnb_outputs_measures_the_runs_and_writes_the_index(monkeypatch, projec
 
     monkeypatch.setattr(gallery, "rows", lambda *_: pd.DataFrame({"a": []}))
     monkeypatch.setattr(gallery, "findings", lambda *_: pd.DataFrame({"a": []}))
+    monkeypatch.setattr(gallery, "front", lambda *_: pd.DataFrame({"a": []}))
     (project.folder / "README.md").touch()
+    (project.folder / "figures").mkdir(exist_ok=True)
+    (project.folder / "figures" / "README.md").touch()
     said = []
     monkeypatch.setattr(index, "measure", lambda root, runs: said.append((root, runs)))
     monkeypatch.setattr(index, "update", said.append)

@@ -338,9 +338,20 @@ def test_aurc_of_kim_keeps_the_order_of_the_rows(flips, value):
 
 def test_confidence_by_hand():
     ours = metrics.confidence(np.array([0.5, 1.0]), np.array([0.25, 0.75, 0.5]), offset=0.25)
-    assert ours == {"gamma_plus": 0.75, "gamma_minus": 0.75, "gamma": 1.5}
+    assert ours == {"gamma_plus": 0.75, "gamma_minus": 0.75, "gamma": 0.75}
     best = metrics.confidence(np.ones(2), np.full(3, 0.1), offset=0.1)
-    assert best["gamma"] == pytest.approx(2)  # target at 1 and the others uniform over ten
+    assert best["gamma"] == pytest.approx(1)  # target at 1 and the others uniform over ten
+
+
+def test_confidence_is_half_of_a_sum_and_at_most_1():
+    rng = np.random.default_rng(0)
+    for classes in (2, 5, 30):
+        probabilities = rng.dirichlet(np.full(classes, 0.3), 40)
+        known, others = probabilities[:25, 0], probabilities[25:].max(axis=1)
+        ours = metrics.confidence(known, others, offset=1 / classes)
+        slow = sum(known) / len(known) + sum(1 - s + 1 / classes for s in others) / len(others)
+        assert ours["gamma"] == pytest.approx(slow / 2)
+        assert 0 <= ours["gamma"] <= 1
 
 
 # Degenerate input.

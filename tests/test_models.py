@@ -78,6 +78,17 @@ def test_points_measure_what_chen_et_al_define(name, turn):
             assert slack[n, c].item() == pytest.approx(distance - 0.25, abs=1e-5)
 
 
+def test_a_resnet9_of_grey_images_is_one_of_colour_whose_channels_are_alike():
+    grey, colour = (small("resnet9", channels=channels).eval() for channels in (1, 3))
+    state = colour.state_dict()
+    stem = next(key for key, value in state.items() if value.ndim == 4)
+    grey.load_state_dict(state | {stem: state[stem].sum(dim=1, keepdim=True)})
+    assert sum(p.numel() for p in grey.parameters()) == COUNTS["resnet9"] - 9 * 2 * 32
+    images = torch.rand(2, 1, 32, 32)
+    ours, theirs = grey(images).logits, colour(images.expand(2, 3, 32, 32)).logits
+    torch.testing.assert_close(ours, theirs)
+
+
 def test_resnet50_computes_what_torchvisions_resnet50_computes():
     torch.manual_seed(0)
     ours = models.resnet50(classes=4, features=4).eval()

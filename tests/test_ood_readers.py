@@ -1,15 +1,13 @@
-"""Readers of noise and of other data sets, data sets joined and reshaped, protocols of App. F."""
+"""Readers of noise and of other data sets, data sets joined and reshaped."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
-from osnb import datasets, protocols
-from osnb.base.labels import UNKNOWN
+from osnb import datasets
 from osnb.datasets import READERS, BrokenImage
 from osnb.datasets.images import Images, kept
-from osnb.protocols import PROTOCOLS, hierarchy
 
 NOISE = ("gaussian_noise", "uniform_noise", "rademacher_noise")
 FILES = {  # a reader, its files under root (size of each), and what is expected of them
@@ -195,21 +193,3 @@ def test_sets_of_other_shapes_are_not_joined():
     parts = {"a": held(pixels(1, 3, 4, 4)), "b": Images(pd.DataFrame(), None, (1, 4, 4))}
     with pytest.raises(ValueError, match=r"one shape; got \[\(1, 4, 4\), \(3, 4, 4\)\]"):
         datasets.joined(parts)
-
-
-# Protocols.
-
-
-def test_mini_closed_knows_twenty_classes_of_tiny_imagenet_and_ten_others_are_near():
-    classes = PROTOCOLS.bind("mini_closed", split=0)()
-    known, near = (classes[classes["role"] == role] for role in ("known", "unknown"))
-    assert (len(known), len(near)) == (20, 10)
-    assert known["label"].tolist() == list(range(20))
-    assert set(near["label"]) == {UNKNOWN}
-    assert set(near["bin"]) == set(near["group"]) == {"near"}
-    assert set(known["bin"]) == set(known["group"]) == {""}
-    assert classes["wnid"].is_unique
-    assert set(classes["wnid"]) <= set(hierarchy.TINY_IMAGENET)
-    pd.testing.assert_frame_equal(classes, PROTOCOLS.bind("mini_closed")())
-    few = PROTOCOLS["mini_closed"](available=[*known["wnid"][:4], *near["wnid"][:1]])
-    assert protocols.describe(few) == "mini closed, restricted to 5 of the 30 classes"

@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 import pytest
 import torch
+import yaml
 from scipy.io import savemat
 
 from osnb import datasets, experiment, models, protocols
@@ -16,6 +17,7 @@ from osnb.book import run
 from osnb.book.run import needs
 from osnb.datasets.vision import torchvision
 from osnb.evidence import tables
+from osnb.experiment import layers
 from osnb.protocols import hierarchy
 from osnb.protocols.kim import far_classes
 
@@ -29,6 +31,24 @@ def test_the_defaults_of_a_notebook_are_a_params_file_of_the_miniature(source):
     file = workbook.root() / "params" / source.stem / f"{defaults['run']}.yaml"
     assert run.plan(file).parameters == defaults
     assert defaults["size"] == "mini"
+
+
+def test_each_line_of_repeats_matches_runs_and_asks_for_seeds_or_all_splits_of_their_benchmark():
+    params, benchmarks = workbook.root() / "params", layers.catalogue("benchmarks")["benchmarks"]
+    for pattern, counts in yaml.safe_load((params / "repeats.yaml").read_text()).items():
+        found = [*params.glob(f"{pattern}.yaml")]
+        assert found, f"{pattern} in params/repeats.yaml matches no params file"
+        ((key, count),) = counts.items()
+        for file in found:
+            first = run.plan(file)
+            more = run.repeated(first)  # twice as many, if two lines match
+            names = [f"{file.parent.name}/{file.stem}-{key}{i}" for i in range(1, count)]
+            assert [str(each) for each in more] == names
+            for i, each in enumerate(more, 1):
+                assert each.parameters == first.parameters | {"run": each.run, key: i}
+            facts = benchmarks[first.parameters["benchmark"]]["mini"]
+            assert key == "seed" or count == facts["splits"]
+    assert run.repeated(run.plan(params / "00_tour" / "mini.yaml")) == []
 
 
 # Paper 3 at its own size: no file has been run, so the classes are held against what the readers

@@ -75,7 +75,7 @@ def test_roughness_is_the_mean_step_to_the_neighbours_read_slowly():
 
 @pytest.mark.parametrize("least", [1, 3, 12, 500])
 def test_a_class_is_gathered_at_the_lowest_node_above_it_with_enough_classes(least):
-    wnids = PROTOCOLS["mini_kim"]()["wnid"]
+    wnids = PROTOCOLS.bind("quickdraw_kim", split=0)()["wnid"]
     paths = {w: [(n, hierarchy.name(n)) for n in hierarchy.path(w)] for w in wnids}
     found = plots.gathered(paths, least=least)
     for wnid in wnids:

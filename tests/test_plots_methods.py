@@ -87,8 +87,19 @@ def test_the_other_way_round_a_finding_does_not_hold_and_one_split_has_no_spread
     found = across.contrasts(evidence(), other)
     assert found.query("place == 'mnist'")["answer"].tolist() == [
         "does not hold",
-        "cannot be told",
+        "undecided",
     ]
+
+
+def test_a_finding_of_the_miniature_is_shown_and_keeps_its_look():
+    mini = evidence().at(evidence().keys.assign(size="mini"))
+    found = across.contrasts(mini, FINDINGS)
+    assert found["answer"].iloc[0] == "shows"
+    turned = across.contrasts(mini, [("turned", "msp", "mls", "above")])
+    assert turned["answer"].iloc[0] == "does not show"
+    names = [text.get_text() for text in plots.contrasts(found).legends[0].get_texts()]
+    assert "shows" in names
+    assert "holds" not in names
 
 
 def test_every_number_of_the_table_is_drawn_at_its_method():

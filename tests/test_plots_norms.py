@@ -52,31 +52,35 @@ def drawn(ax):
     return {line.get_label(): line.get_ydata().tolist() for line in lines}
 
 
-def test_ten_panels_from_a_to_j_draw_the_columns_of_their_network():
-    figure = plots.feature_norms(WHOLE)
+def test_panels_have_the_letters_of_the_caption_and_draw_the_columns_of_their_network():
+    figure = plots.feature_norms(WHOLE, snapshots=[3, 7])
     titles = [ax.get_title(loc="left") for ax in figure.axes]
-    assert [title[0] for title in titles] == list("abcdefghij")
-    assert [title[-6:] for title in titles[:6:3]] == [" D = 2", "D = 64"]
-    for features, first in ((2, 0), (64, 3)):
-        norms, head, rules = map(drawn, figure.axes[first : first + 3])
+    assert [title[0] for title in titles] == list("abcghi   ")
+    assert [title[-6:] for title in (*titles[:3], titles[6])] == ["D = 64", " D = 2"] * 2
+    rules = {"MLS": "max_logit", "MSP": "max_softmax", "norm alone": "feature_norm"}
+    for features, lengths, aurocs in ((2, 1, 6), (64, 0, 2)):
         one = history(features)
-        assert norms == {role: one[f"norm_{role}"].tolist() for role in ("known", "unknown")}
-        assert head == {"head's rows": one["norm_of_classes"].tolist()}
-        names = {"MLS": "max_logit", "MSP": "max_softmax", "norm alone": "feature_norm"}
-        assert rules == {name: one[f"auroc_{rule}"].tolist() for name, rule in names.items()}
+        norms = {role: one[f"norm_{role}"].tolist() for role in ("known", "unknown")}
+        norms["head's rows"] = one["norm_of_classes"].tolist()
+        assert drawn(figure.axes[lengths]) == norms
+        auroc = {name: one[f"auroc_{rule}"].tolist() for name, rule in rules.items()}
+        assert drawn(figure.axes[aurocs]) == auroc
+    marks = [line.get_xdata()[0] for line in figure.axes[1].lines if line.get_linestyle() == "--"]
+    assert [mark for mark in marks if mark in (3, 7)] == [3, 7]
 
 
-def test_the_last_row_compares_weight_decays_of_the_networks_that_are_no_plane():
-    axes = plots.feature_norms(WHOLE).axes[6:]
+def test_weight_decays_are_compared_of_the_networks_that_are_no_plane():
+    axes = [*plots.feature_norms(WHOLE).axes[3:6], *plots.feature_norms(WHOLE).axes[7:]]
     for ax in axes:
         assert list(drawn(ax)) == ["weight decay 0", "weight decay 0.5", "weight decay 2"]
     assert drawn(axes[0])["weight decay 2"] == history(decay=2.0)["norm_known"].tolist()
-    assert drawn(axes[1])["weight decay 0.5"] == pytest.approx(np.linspace(1, 1.5, 12))
+    assert drawn(axes[1])["weight decay 2"] == history(decay=2.0)["norm_unknown"].tolist()
+    assert drawn(axes[3])["weight decay 0.5"] == pytest.approx(np.linspace(1, 1.5, 12))
 
 
 def test_seeds_of_one_kind_are_one_line_their_mean_in_a_band():
     longer = history().assign(norm_known=lambda h: 3 * h["norm_known"])
-    ax = plots.feature_norms(pd.concat([history(), longer])).axes[3]
+    ax = plots.feature_norms(pd.concat([history(), longer])).axes[0]
     assert drawn(ax)["known"] == pytest.approx((2 * history()["norm_known"]).tolist())
     assert len(ax.collections) == 1
 
@@ -84,7 +88,7 @@ def test_seeds_of_one_kind_are_one_line_their_mean_in_a_band():
 def test_panels_without_a_run_say_so():
     figure = plots.feature_norms(history())
     said = [[text.get_text() for text in ax.texts] for ax in figure.axes]
-    assert said == [["not run"]] * 3 + [[]] * 7
+    assert said == [[], ["not run"], *[[]] * 4, ["not run"], [], []]
 
 
 def test_every_image_is_drawn_once_at_its_place_and_arcs_have_the_mean_norms():

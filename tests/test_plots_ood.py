@@ -8,7 +8,7 @@ import pytest
 
 from osnb import plots
 
-SETS = {"other synsets": True, "digits": False, "Gaussian noise": False}
+SETS = {"other drawings": True, "digits": False, "Gaussian noise": False}
 RULES = ("MSP", "MLS", "a rule with a long name")
 TABLE = pd.DataFrame(
     [
@@ -54,7 +54,7 @@ def test_single_seeds_are_dots_in_the_row_of_their_mean_where_there_are_several(
     (at,) = [y for x, y in mean.get_xydata() if x == TABLE.loc[1, "auroc"]]
     assert dots.get_ydata().tolist() == [at, at]
     assert dots.get_color() == mean.get_markeredgecolor()
-    assert "single seeds" in figure.get_supxlabel()
+    assert "single runs" in figure.get_supxlabel()
     alone = plots.rules_by_set(TABLE, singles[2:])
     assert len(alone.axes[0].lines) == len(plots.rules_by_set(TABLE).axes[0].lines)
 

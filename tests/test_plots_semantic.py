@@ -37,7 +37,7 @@ GAINS = pd.DataFrame(
 ).assign(over="class")
 NUMBERED = {"score": "max_logit", "numbers": [1, 4, 12], "draws": 300, "seed": 0}
 POINTS = frames.class_points(BOTH, score="max_logit").assign(
-    data="a miniature", similarity=np.linspace(0.5, 0.9, 24)
+    data="a miniature", steps=np.arange(24) // 3 + 2
 )
 FIGURES = {
     "split_gains": lambda: plots.split_gains(GAINS),
@@ -66,7 +66,7 @@ def test_an_auroc_of_each_class_averages_to_that_of_all_samples():
 def test_every_class_is_a_point():
     lines = plots.class_likeness(POINTS).axes[0].lines
     drawn = [(x, y) for line in lines[:2] for x, y in zip(*line.get_data(), strict=True)]
-    wanted = POINTS[["similarity", "auroc"]].itertuples(index=False, name=None)
+    wanted = POINTS[["steps", "auroc"]].itertuples(index=False, name=None)
     assert sorted(drawn) == sorted(wanted)
 
 

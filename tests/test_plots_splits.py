@@ -28,13 +28,13 @@ LEVELS = pd.DataFrame(
 )
 NEAR = pd.DataFrame(
     [
-        (row, name, f"{name} class number {row} of a long name", value)
+        (row, name, "cat", f"{name} class number {row} of a long name", value)
         for row in (0, 1, 2)
-        for name, value in (("known", np.nan), ("easy", 0.71), ("hard", 0.93))
+        for name, value in (("hard", 2), ("easy", 0.714))
     ],
-    columns=["row", "bin", "name", "value"],
+    columns=["row", "bin", "closest", "name", "value"],
 )
-IMAGES = np.random.default_rng(0).integers(0, 255, (9, 2, 3, 16, 16), dtype=np.uint8)
+IMAGES = np.random.default_rng(0).integers(0, 255, (6, 2, 3, 1, 16, 16), dtype=np.uint8)
 ODD = values().replace("medium", "hard, one list only").replace("easy", "another")
 
 FIGURES = {
@@ -81,10 +81,13 @@ def test_bars_of_levels_are_as_long_as_the_counts_and_stand_in_their_order():
     assert {13, 19, 20} <= ends
 
 
-def test_pictures_stand_beside_their_known_class_in_the_order_of_the_bins():
+def test_pictures_stand_right_of_their_known_class_in_the_order_of_the_bins():
     figure = plots.class_sheet(NEAR, IMAGES)
-    titles = [ax.get_title().splitlines()[0] for ax in figure.axes]
-    assert titles == ["known", "easy, 0.71", "hard, 0.93"] * 3
-    shown = figure.axes[5].get_images()[0].get_array()
-    np.testing.assert_array_equal(shown[:, :16], IMAGES[5, 0].transpose(1, 2, 0))
-    np.testing.assert_array_equal(shown[:, 17:], IMAGES[5, 1].transpose(1, 2, 0))
+    titles = [ax.get_title().splitlines() for ax in figure.axes]
+    assert [first for first, _ in titles] == ["easy, 0.714", "hard, 2"] * 3
+    assert all(second.startswith("cat | ") for _, second in titles)
+    shown = np.asarray(figure.axes[2].get_images()[0].get_array())  # easy of row 1, after its hard
+    parts = [IMAGES[3, side, m, 0] for side in (0, 1) for m in range(3)]
+    np.testing.assert_array_equal(shown[:, :48], np.hstack(parts[:3]))
+    np.testing.assert_array_equal(shown[:, -48:], np.hstack(parts[3:]))
+    assert (shown[:, 48:-48] == 255).all()

@@ -25,7 +25,7 @@ def make_scores():
     n = 240
     return pd.DataFrame(
         {
-            "place": rng.choice(["digits", "drawn synsets"], n),
+            "place": rng.choice(["digits", "drawings"], n),
             "printed": rng.choice(["Baseline", "Ensemble"], n),
             "kind": rng.choice(["right", "wrong", "near", "far", "noise"], n),
             "max_softmax": rng.uniform(0.2, 1, n),

@@ -23,7 +23,7 @@ CLAIMS = {
     "number": ".+" + DASH,
     "measure": r"[a-z0-9_.;| ]+" + DASH,
     "at": r"([a-z]+=[a-z0-9_.*|+-]+;?( |$))*",
-    "left": r"[A-Za-z+| ();@=]+" + DASH,
+    "left": r"[A-Za-z0-9+| ();@=]+" + DASH,
     "relation": "[<>~]" + DASH,
     "right": r"[A-Za-z0-9+|_. ();@=]+" + DASH,
     "margin": r"0\.\d+" + DASH,
@@ -36,7 +36,11 @@ NAME_OF = r"[A-Za-z0-9(][A-Za-z0-9 ,()+-]*"
 BENCHMARKS = {"benchmark": "[a-z][a-z0-9_]+", "place": "[a-z][a-z0-9+-]+"}
 ROWS = {"place": "cifar100" + DASH, "printed": NAME_OF, "method": "[a-z0-9_]+"}
 ROWS |= {"regime": "baseline|strong", "rule": "[a-z_]+" + DASH}
-SOURCES = {"benchmark": "closed" + DASH, "source": "[a-z0-9_]+", "printed": "[a-z0-9-]+"}
+SOURCES = {
+    "benchmark": "closed|cifar40|imagenet200" + DASH,
+    "source": "[a-z0-9_]+",
+    "printed": "[a-z0-9-]+",
+}
 
 # what a contributor edits: what each cell of a column may read
 EDITED = {f"{paper}/benchmarks": BENCHMARKS for paper in ("palechor2023", "kim2021")}
@@ -44,6 +48,8 @@ EDITED |= {"vaze2022/benchmarks": BENCHMARKS | {"family": "standard|ssb|ood"}}
 EDITED |= {f"{paper}/rows": ROWS for paper in ("palechor2023", "vaze2022", "kim2021")}
 EDITED |= {f"{paper}/sources": SOURCES for paper in ("vaze2022", "kim2021")}
 EDITED |= {f"{paper}/claims": CLAIMS for paper in ("palechor2023", "vaze2022", "kim2021")}
+before, after = list(CLAIMS.items())[:4], list(CLAIMS.items())[4:]
+EDITED["palechor2023/claims"] = dict([*before, ("quote", r"[A-Za-z].*" + DASH), *after])
 # where numbers stand beside words, or have other numbers of digits
 MIXED = {
     *("split_idx", "accuracy_pct", "auroc_pct", "oscr_pct"),  # of third parties

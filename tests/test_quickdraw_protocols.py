@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from osnb.protocols import PROTOCOLS, hierarchy, kim, p1, quickdraw
+from osnb.base.labels import UNKNOWN
+from osnb.protocols import PROTOCOLS, hierarchy, kim, making, p1, quickdraw
 from osnb.protocols.quickdraw import SPLITS, TUNING
 from osnb.protocols.vaze import standard
 
@@ -17,6 +18,7 @@ TABLE = pd.read_csv(hierarchy.DATA / "quickdraw" / "synsets.csv", keep_default_n
 WNID = dict(zip(TABLE["name"], TABLE["wnid"], strict=True))
 LISTS = [(name, split) for name, (_, n) in SPLITS.items() for split in (*range(n), TUNING)]
 FINE = ("vehicles", "food", "mammals")
+KIM = ("quickdraw_kim", "quickdraw_kim_cifar")
 thing = st.sampled_from(quickdraw.things())
 laws = settings(derandomize=True, database=None, deadline=None)
 
@@ -281,15 +283,18 @@ def test_a_closed_list_has_the_ten_of_the_other_data_set_near(split):
     table = rows("quickdraw_closed", split)
     near = set(table.query("bin == 'near'")["wnid"])
     assert near == set(quickdraw.ten(tuning=split == TUNING).values())
-    assert table["role"].value_counts().to_dict() == {"known": 50, "unknown": 10}
+    assert table["label"].tolist() == [*range(50), *[UNKNOWN] * 10]
+    assert table["group"].tolist() == [""] * 50 + ["near"] * 10
 
 
 # Kim et al. 2021.
 
 
-@pytest.mark.parametrize("split", [*range(5), TUNING])
-def test_near_things_share_a_parent_with_a_known_one_external_ones_do_not_and_scenes_are_far(split):
-    table = rows("quickdraw_kim", split)
+@pytest.mark.parametrize(("name", "split"), [x for x in LISTS if x[0] in KIM])
+def test_near_things_share_a_parent_with_a_known_one_external_ones_do_not_and_scenes_are_far(
+    name, split
+):
+    table = rows(name, split)
     wnids = table.groupby("group")["wnid"].agg(list)
     parents = {p for w in wnids[""] for p in hierarchy.parents(w)}
     assert all(parents & slow_ancestors(w) for w in wnids["near"])
@@ -299,8 +304,24 @@ def test_near_things_share_a_parent_with_a_known_one_external_ones_do_not_and_sc
     assert set(table.loc[table["group"] == "external", "role"]) == {"negative"}
 
 
-def test_no_thing_is_known_in_two_draws_of_the_unified_benchmark():
-    sets = [known("quickdraw_kim", split) for split in (*range(5), TUNING)]
+def test_no_thing_is_known_in_two_draws_of_the_unified_benchmark_nor_of_its_other_one():
+    sets = [known(name, split) for name in KIM for split in range(SPLITS[name][1])]
+    sets.append(known("quickdraw_kim", TUNING))  # one for both
+    assert known("quickdraw_kim_cifar", TUNING) == sets[-1]
     assert not any(a & b for a, b in combinations(sets, 2))
+    assert len(sets) == 6
     order = kim.drawn(quickdraw.things(), "quickdraw")
     assert rows("quickdraw_kim", 1)["wnid"].tolist()[:40] == order[40:80]
+
+
+@pytest.mark.parametrize("group", FINE)
+def test_the_nearest_known_class_is_the_first_of_the_fewest_steps(group):
+    table = rows(f"quickdraw_ssb_{group}", 1)
+    known = table[table["role"] == "known"]
+    found = making.nearest(table)
+    assert found["wnid"].tolist() == table.loc[table["role"] == "unknown", "wnid"].tolist()
+    for row in found.itertuples():
+        steps = {k: hierarchy.shortest(row.wnid, k) for k in known["wnid"]}
+        assert row.steps == min(steps.values())
+        assert row.closest == min(steps, key=steps.get)
+        assert row.closest_name == TABLE.set_index("wnid")["name"][row.closest]

@@ -1,4 +1,4 @@
-"""What the README tells to type into Python runs as it stands."""
+"""The pages that people read first: short, their links lead somewhere, their Python runs."""
 
 import re
 import subprocess
@@ -7,18 +7,53 @@ import sys
 import pytest
 
 from osnb.base import workbook
+from osnb.book.cli import app
+from osnb.evidence import gallery
 
-BLOCKS = re.findall(r"```python\n(.*?)```", (workbook.root() / "README.md").read_text(), re.DOTALL)
+ROOT = workbook.root()
+NAMES = ("README.md", "CONTRIBUTING.md", "figures/README.md", "osnb/data/quickdraw/README.md")
+PAGES = {name: (ROOT / name).read_text(encoding="utf8") for name in NAMES}
+BLOCKS = re.findall(r"```python\n(.*?)```", "\n".join(PAGES.values()), re.DOTALL)
 
 
-def test_the_readme_shows_python():
+def test_the_pages_show_python():
     assert BLOCKS
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_a_block_of_the_readme_runs_by_itself_and_says_numbers(block, tmp_path):
+def test_a_block_of_python_runs_by_itself_and_says_numbers(block, tmp_path):
     command = [sys.executable, "-W", "error", "-c", block]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(re.findall(r"Interval\(value=", done.stdout)) == 3
     assert re.search(r"0\.\d+\n$", done.stdout)  # the p-value
+
+
+def test_the_front_page_is_short_and_has_ten_results():
+    rows = gallery.block(PAGES["README.md"], "results")
+    assert len(PAGES["README.md"].replace(rows, "").split()) <= 700
+    assert len(rows.splitlines()) == 2 + 10
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_to_files(name):
+    folder = (ROOT / name).parent
+    for link in re.findall(r"\]\(([^)\s]+)\)", PAGES[name]):
+        assert re.match(r"https://|#", link) or (folder / link).exists(), link
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_params_files_and_commands_that_are_named_exist(name):
+    for file in re.findall(r"params/[\w/.]+\.yaml", PAGES[name]):
+        assert (ROOT / file).is_file() or "mine" in file, file
+    known = {command.name or command.callback.__name__ for command in app.registered_commands}
+    named = {word for _, word in re.findall(r"(^|`)osnb ([a-z]+)", PAGES[name], re.MULTILINE)}
+    assert named <= known
+
+
+@pytest.mark.parametrize("name", ["README.md", "osnb/book/report/pages/index.md"])
+def test_google_is_named_as_its_licence_asks(name):
+    text = " ".join((ROOT / name).read_text(encoding="utf8").split())
+    said = "made available by Google, Inc. under the"
+    assert said in text
+    assert "Creative Commons Attribution 4.0 International license" in text

@@ -7,13 +7,16 @@ import shutil
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
+import numpy as np
+import pandas as pd
 import pytest
 from conftest import Project
+from sklearn.metrics import roc_auc_score
 
 from osnb.base import workbook
 from osnb.book import record, report
-from osnb.book.report import facts
-from osnb.evidence import gallery
+from osnb.book.report import benchmark, facts
+from osnb.evidence import gallery, tables
 
 RESOURCES = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 NOTEBOOKS = ("10_palechor_protocols", "13_palechor_results", "20_vaze_splits")
@@ -177,13 +180,75 @@ def test_a_claim_is_about_the_artefacts_that_its_section_names():
     assert not facts._about("Table 12", "Table 2")
 
 
+@pytest.fixture
+def trained(tmp_path, monkeypatch):
+    """Scores tables of one method on two splits of a list: drawings, and noise that is none."""
+    made = []
+    for split in (0, 1):
+        rng, roles = np.random.default_rng(split), ["known"] * 60 + ["unknown"] * 60
+        frame = pd.DataFrame({"role": roles, "source": "quickdraw", "group": ""})
+        frame.loc[90:, "source"] = "gaussian_noise"
+        frame["label"] = np.where(frame["role"] == "known", frame.index % 3, -2)
+        frame["pred"] = np.where(rng.random(120) < 0.7, frame["label"].clip(lower=0), 1)
+        frame["class"] = frame["role"] + (frame.index % 5).astype(str)
+        frame["sample"] = [f"{split} {i}" for i in frame.index]
+        frame["max_softmax_log_odds"] = rng.normal(size=120) + (frame["role"] == "known")
+        path = tmp_path / f"r{split}" / "scores.parquet"
+        tables.write(path, frame, {"notebook": "n", "run": f"r{split}", "parameters": {}})
+        row = {"run": f"r{split}", "path": str(path), "protocol": "quickdraw_kim", "split": split}
+        row |= {"benchmark": "imagenet200", "network": "conv 16", "regime": "baseline"}
+        made.append(row | {"method": "softmax", "seed": 0, "size": "mini"})
+
+    def collect(notebook, size):
+        if (notebook, size) != ("31_kim_train", "mini"):
+            raise FileNotFoundError(notebook)
+        return pd.DataFrame(made)
+
+    monkeypatch.setattr(tables, "collect", collect)
+    return [tables.read(row["path"]) for row in made]
+
+
+def test_the_benchmark_s_numbers_are_means_over_splits_of_drawings_alone(trained):
+    (row,) = benchmark.results().to_dict("records")
+    assert (row["protocol"], row["task"], row["method"]) == ("quickdraw_kim", "unknown", "MSP")
+    assert (row["splits"], row["runs"]) == ("0, 1", 2)
+    drawn = [table[table["source"] == "quickdraw"] for table in trained]
+    aurocs = [roc_auc_score(x["role"] == "known", x["max_softmax_log_odds"]) for x in drawn]
+    accuracy = [(x["pred"] == x["label"])[x["role"] == "known"].mean() for x in drawn]
+    assert row["auroc"].startswith(f"{np.mean(aurocs):.3f} [")
+    assert row["accuracy"].startswith(f"{np.mean(accuracy):.3f} [")
+    low, high = map(float, re.findall(r"0\.\d\d(?=[,\]])", row["auroc"]))
+    assert low < np.mean(aurocs) < high
+    assert [*benchmark.page()["results"]] == ["quickdraw_kim"]
+
+
+def test_the_benchmark_s_page_has_every_list_and_does_without_runs(project):
+    page = benchmark.page()
+    assert page["results"] == {}
+    frozen = pd.read_csv(workbook.PACKAGE / "data" / "quickdraw" / "lists.csv")
+    assert set(page["lists"]["sha256"]) == set(frozen["sha256"])
+    assert len(page["lists"]) == len(frozen) == 61
+    assert set(frozen["name"]) == {page["title"]}
+    assert set(frozen["version"]) == {page["version"]}
+
+
+@pytest.mark.slow
+def test_the_benchmark_has_a_page_that_says_how_to_compare(pages, built):
+    assert "quickdraw-openset.html" in pages[built / "index.html"].links
+    text = " ".join(pages[built / "quickdraw-openset.html"].text.split())
+    assert "quickdraw_tinyimagenet 0 20 0 180" in text
+    assert "osnb score mine.csv --against" in text
+    assert "No training of these lists is finished here." in text
+    assert "made available by Google, Inc." in text
+
+
 @pytest.mark.slow
 def test_the_front_page_lists_every_artefact_with_what_it_waits_for(pages, built):
     text = " ".join(pages[built / "index.html"].text.split())
     assert "16 of 44 artefacts done" in text
     assert "6 of 6 5 of 5" in text
     assert "4 of 11 1 of 9" in text
-    assert "968 / 959" in text
+    assert "8 pairs, drawn food" in text
     for row in gallery.artefacts(workbook.root()).itertuples():
         assert row.title.replace("'", "’") in text
         assert (

@@ -9,7 +9,6 @@ import pytest
 
 from osnb import protocols
 from osnb.datasets.made import digits
-from osnb.datasets.synsets import attributes
 from osnb.evidence.tables import published
 from osnb.protocols import PROTOCOLS, hierarchy, making
 
@@ -21,7 +20,6 @@ STANDARD = {
     "cifar_plus_50": "CIFAR+50",
     "tinyimagenet": "TinyImageNet",
 }
-BIRDS = hierarchy.leaves("n01503061")[::2][:20]
 
 
 def table(name):
@@ -157,7 +155,10 @@ def test_summed_distances_agree_with_a_walk_from_class_to_class(imagenet21k):
 
 
 def test_each_class_is_as_similar_as_its_closest_known_one_and_hard_ones_are_the_most():
-    near = making.similarity(attributes(BIRDS))
+    table = np.random.default_rng(0).normal(size=(20, 7))
+    near = making.similarity(pd.DataFrame(table))
+    a, b = table[3], table[11]
+    assert near[3, 11] == pytest.approx(sum(a * b) / (sum(a**2) * sum(b**2)) ** 0.5)
     assert np.diag(near) == pytest.approx(1)
     known, sizes = [0, 5, 9, 14], (6, 5, 5)
     made = making.by_attributes(near, known, sizes=sizes)
@@ -175,3 +176,13 @@ def test_each_class_is_as_similar_as_its_closest_known_one_and_hard_ones_are_the
 
 
 # Miniatures.
+
+
+@pytest.mark.parametrize("split", range(5))
+def test_the_digits_of_a_miniature_are_known_where_those_of_mnist_are(split):
+    ours = PROTOCOLS.bind("mini_digits", split=split)()
+    lists = table("standard").query(f"dataset == 'MNIST' and split == {split}")
+    known = {f"digit-{name}" for name in lists.query("role == 'known'")["class"]}
+    assert set(ours.query("role == 'known'")["wnid"]) == known
+    assert set(ours["wnid"]) == {f"digit-{i}" for i in range(10)} == set(digits().rows["wnid"])
+    assert len(known) == 6
