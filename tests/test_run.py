@@ -824,3 +824,11 @@ def test_a_broken_run_json_is_a_failure_that_names_the_file(tmp_path, text):
     assert found["error"]["name"] == "BrokenRecord"
     assert str(directory / "run.json") in found["error"]["value"]
     assert record.attempts(directory) == []
+
+
+def test_nothing_is_kept_for_the_next_kernel_that_prints_otherwise_outside_a_notebook():
+    """pandas asks when it is imported; none of the modules that are kept imports it."""
+    names = "from osnb.book.kernel import SLOW; [importlib.import_module(name) for name in SLOW]"
+    code = f"import importlib, sys; {names}; print('pandas' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -27,9 +27,10 @@ from ipykernel.kernelapp import IPKernelApp
 
 ENDING = 10  # seconds that the answer to a request to end may take
 FORKS = sys.platform == "linux"  # elsewhere a library may not outlive it: one process, one kernel
-# what takes long to import; none of it asks, while it is imported, whether it is in a notebook
-SLOW = ("numpy", "torch", "torch._dynamo", "pandas", "pyarrow.parquet", "matplotlib.pyplot")
-SLOW += ("scipy.stats", "sklearn.datasets", "sklearn.model_selection", "tabulate", "yaml")
+# what takes long to import, but nothing that asks meanwhile whether it is in a notebook: pandas
+# does, and would print wide tables otherwise
+SLOW = ("numpy", "torch", "torch._dynamo", "pyarrow.parquet", "matplotlib.pyplot")
+SLOW += ("scipy.stats", "tabulate", "yaml")
 
 
 class Kernel(IPythonKernel):
