@@ -179,6 +179,7 @@ MAKE = {
     "folder": make_folder,
     "ilsvrc": make_ilsvrc,
     "mnist": make_mnist,
+    "mnist_rgb": make_mnist,
     "svhn": make_svhn,
     "tinyimagenet": make_tinyimagenet,
     "tinyimagenet_parquet": lambda root: make_parquet(
@@ -364,6 +365,18 @@ def test_a_parquet_file_cut_short_or_of_other_columns_is_named(tmp_path):
     path.write_bytes((tmp_path / "tinyimagenet32_jpeg.parquet").read_bytes()[:-9])
     with pytest.raises(ValueError, match=r"cifar10_jpeg\.parquet must be .* cannot be read"):
         READERS["cifar10_parquet"](tmp_path)
+
+
+def test_mnist_in_colour_is_what_pillow_makes_of_each_image(tmp_path):
+    make_mnist(tmp_path)
+    images, small = READERS["mnist_rgb"](tmp_path), READERS["mnist"](tmp_path)
+    assert images.rows.equals(small.rows)
+    for ours, grey in zip(
+        images.read(np.arange(len(small.rows))), small.read(np.arange(len(small.rows))), strict=True
+    ):
+        wanted = Image.fromarray(grey[0].numpy()).resize((32, 32), Image.Resampling.BILINEAR)
+        wanted = np.asarray(wanted.convert("RGB")).transpose(2, 0, 1).astype(int)
+        assert abs(ours.numpy() - wanted).max() <= 1
 
 
 @pytest.mark.parametrize(

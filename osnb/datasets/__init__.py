@@ -31,6 +31,7 @@ READERS = Catalogue(
     lsun_fix=archives.lsun_fix,
     lsun_resize=partial(archives.odin_set, name="lsun_resize"),
     mnist=partial(small.torchvision_set, name="MNIST"),
+    mnist_rgb=small.mnist_rgb,
     omniglot_few=quickdraw.omniglot_few,
     patterns=made.patterns,
     places365=archives.places365,
