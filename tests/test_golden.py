@@ -56,14 +56,20 @@ HELD = ("loss/edl", "schedule/triangle", "method/crl", "method/c2ae", "rule/open
 HELD += ("measure/auroc",)
 
 
+@pytest.fixture(scope="module")
+def of_today():
+    """What the code computes here: against goldens of another processor small faults are lost."""
+    return {name: goldens.rehearsed(name) for name in HELD}
+
+
 @pytest.mark.parametrize(("fault", "where"), FAULTS.values(), ids=FAULTS)
-def test_a_fault_is_told_by_the_name_of_what_it_changes(fault, where, monkeypatch):
+def test_a_fault_is_told_by_the_name_of_what_it_changes(fault, where, of_today, monkeypatch):
     target, name, replacement = fault
     if isinstance(target, dict):
         monkeypatch.setitem(target, name, replacement)
     else:
         monkeypatch.setattr(target, name, replacement)
-    wrong = [x for x in HELD if not goldens.agrees(goldens.kept(x), goldens.rehearsed(x), x)]
+    wrong = [x for x in HELD if not goldens.agrees(of_today[x], goldens.rehearsed(x), x)]
     assert [name.partition("/")[2] for name in wrong] == [where]
 
 
