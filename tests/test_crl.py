@@ -10,7 +10,6 @@ from test_methods import IMAGES, LABELS, TRAIN, Batches, begun, checkpoint
 from torch.nn.functional import cross_entropy, margin_ranking_loss
 
 from osnb import datasets, losses, models, train
-from osnb.base.outputs import Outputs
 from osnb.datasets import augment
 from osnb.train.methods import METHODS, arpl_cs, terms
 
@@ -114,21 +113,25 @@ def test_with_the_ranking_confidence_follows_correctness(tmp_path):
 
 
 class Stopping:
-    """Cross-entropy that an interrupt meets in the step after so many."""
+    """Batches that end in an interrupt after so many."""
 
-    def __init__(self, steps):
-        self.left = steps
+    def __init__(self, batches, steps):
+        self.batches, self.labels, self.left = batches, batches.labels, steps
 
-    def __call__(self, out: Outputs, labels):
-        self.left -= 1
-        if self.left < 0:
-            raise KeyboardInterrupt
-        return losses.softmax(out, labels)
+    def __len__(self):
+        return len(self.batches)
+
+    def __call__(self, epoch, start=0):
+        for batch in self.batches(epoch, start):
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+            yield batch
 
 
 def killed_and_resumed(directory, steps):
     with pytest.raises(KeyboardInterrupt):
-        trained(directory, loss=Stopping(steps), every=0.0)
+        trained(directory, Stopping(real(), steps), every=0.0)
     assert len(checkpoint(directory)["history"]) < EPOCHS
     return trained(directory, every=0.0)
 

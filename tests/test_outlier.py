@@ -130,23 +130,10 @@ def test_images_from_outside_that_are_known_ones_make_all_unsure(tmp_path):
     assert sure[1] < 0.9 * sure[0]
 
 
-class Stopping:
-    """Cross-entropy that an interrupt meets in the step after so many."""
-
-    def __init__(self, steps):
-        self.left = steps
-
-    def __call__(self, out, labels):
-        self.left -= 1
-        if self.left < 0:
-            raise KeyboardInterrupt
-        return losses.softmax(out, labels)
-
-
 def test_a_run_that_begins_outside_anew_after_a_kill_ends_otherwise(tmp_path, monkeypatch):
     whole = trained(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        trained(tmp_path / "broken", loss=Stopping(4))
+        trained(tmp_path / "broken", Batches(3, 4))
     kept = terms.endless
     monkeypatch.setattr(terms, "endless", lambda batches, _: kept(batches, 0))
     resumed = trained(tmp_path / "broken")

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from osnb import losses, models, train
-from osnb.train import checkpoint
+from osnb.train import begun, checkpoint
 
 IMAGES = torch.rand(50, 1, 8, 8, generator=torch.Generator().manual_seed(1))
 LABELS = torch.randint(-1, 3, (50,), generator=torch.Generator().manual_seed(2))
@@ -54,8 +54,8 @@ def fit(model, directory, **changes):
         "directory": directory,
         "seed": 5,
     }
-    loss = changes.pop("loss", LOSS)
-    return train.fit(model, loss, batches, **(settings | changes))
+    given = {"loss": LOSS, "batches": batches} | settings | changes
+    return train.fit(model, **given)
 
 
 def weights(model):
@@ -217,17 +217,18 @@ def test_a_kill_at_any_file_operation_leaves_a_whole_checkpoint(tmp_path, monkey
     assert checkpoint.newest(tmp_path)["step"] == 4
 
 
-def stopping(after):
-    """A loss that interrupts this process while it computes its nth batch."""
+class Stopping(Shuffled):
+    """Batches that interrupt this process when the nth of them is asked for."""
 
-    def loss(out, labels):
-        loss.calls += 1
-        if loss.calls == after:
-            signal.raise_signal(signal.SIGINT)
-        return LOSS(out, labels)
+    def __init__(self, after):
+        self.after, self.calls = after, 0
 
-    loss.calls = 0
-    return loss
+    def __call__(self, epoch, start=0):
+        for batch in super().__call__(epoch, start):
+            self.calls += 1
+            if self.calls == self.after:
+                signal.raise_signal(signal.SIGINT)
+            yield batch
 
 
 @pytest.mark.parametrize("after", [1, 3, 4, 5, 10])
@@ -238,12 +239,12 @@ def test_an_interrupt_finishes_its_step_keeps_it_and_the_next_run_goes_on_from_t
     history = fit(straight, tmp_path / "whole")
     step, epoch = (after - 1) % 4 + 1, (after - 1) // 4 + 1
     with pytest.raises(KeyboardInterrupt, match=f"kept after step {step} of epoch {epoch}"):
-        fit(new_model(), tmp_path / "stopped", loss=stopping(after))
+        fit(new_model(), tmp_path / "stopped", batches=Stopping(after))
     state = checkpoint.newest(tmp_path / "stopped")
     assert (state["step"], len(state["history"])) == (step, epoch - 1)
-    model, loss = new_model(), stopping(0)
-    again = fit(model, tmp_path / "stopped", loss=loss)
-    assert loss.calls == 16 - after
+    model, rest = new_model(), Stopping(0)
+    again = fit(model, tmp_path / "stopped", batches=rest)
+    assert rest.calls == 16 - after
     assert torch.equal(weights(model), weights(straight))
     pd.testing.assert_frame_equal(again, history)
 
@@ -258,13 +259,8 @@ def test_checkpoints_within_an_epoch_change_no_number(tmp_path):
 def test_random_states_of_other_libraries_survive_an_interrupt(tmp_path):
     """A loss that draws from Python's and numpy's global generators."""
 
-    def drawing(stop):
-        inner = stopping(stop)
-
-        def loss(out, labels):
-            return inner(out, labels) * (1 + random.random() + np.random.random())  # noqa: NPY002
-
-        return loss
+    def drawing(out, labels):
+        return LOSS(out, labels) * (1 + random.random() + np.random.random())  # noqa: NPY002
 
     losses = []
     for folder, stops in (("whole", [0]), ("stopped", [6, 0])):
@@ -272,7 +268,8 @@ def test_random_states_of_other_libraries_survive_an_interrupt(tmp_path):
         np.random.seed(1)  # noqa: NPY002
         for stop in stops:
             try:
-                history = fit(new_model(), tmp_path / folder, loss=drawing(stop))
+                how = {"loss": drawing, "batches": Stopping(stop)}
+                history = fit(new_model(), tmp_path / folder, **how)
             except KeyboardInterrupt:
                 random.seed(2)
                 np.random.seed(2)  # noqa: NPY002
@@ -281,14 +278,15 @@ def test_random_states_of_other_libraries_survive_an_interrupt(tmp_path):
 
 
 def test_no_space_left_says_at_which_step_and_keeps_what_was_there(tmp_path, monkeypatch):
-    fit(new_model(), tmp_path, epochs=2)
+    with pytest.raises(KeyboardInterrupt):
+        fit(new_model(), tmp_path, batches=Stopping(8))
     before = (tmp_path / "checkpoint.pt").read_bytes()
 
     def full(self, content):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(OSError, match="disk was full after step 0 of epoch 4") as caught:
+    with pytest.raises(OSError, match="disk was full after step 0 of epoch 3") as caught:
         fit(new_model(), tmp_path)
     assert caught.value.errno == errno.ENOSPC
     assert (tmp_path / "checkpoint.pt").read_bytes() == before
@@ -365,3 +363,102 @@ def test_warm_restarts_released_are_the_rates_that_the_released_scheduler_used()
     table = {0: 0.001, 10: 0.99385, 11: 0.99385, 101: 0.5005, 200: 0.00106, 201: 1, 401: 1}
     for epoch, value in table.items():
         assert train.warm_restarts_released(epoch / 600) == pytest.approx(value, abs=1e-5)
+
+
+CHANGES = {
+    "learning rate": {"optimizer": lambda model: torch.optim.Adam(model.parameters(), lr=1e-9)},
+    "optimizer": {"optimizer": lambda model: torch.optim.SGD(model.parameters(), lr=0.01)},
+    "decay": {
+        "optimizer": lambda model: torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=0.1)
+    },
+    "schedule": {"schedule": lambda _: train.constant},
+    "weight of the loss": {"loss": lambda _: losses.LOSSES.bind("entropic", weight=0.5)},
+    "another loss": {"loss": lambda _: losses.softmax},
+    "seed": {"seed": lambda _: 6},
+    "epochs": {"epochs": lambda _: 5},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_another_training_does_not_take_up_a_checkpoint(tmp_path, capsys, change):
+    def changed(folder):
+        model = new_model()
+        fit(model, folder, **{name: make(model) for name, make in CHANGES[change].items()})
+        return weights(model)
+
+    fit(new_model(), tmp_path)
+    capsys.readouterr()
+    after = changed(tmp_path)
+    assert f"starts anew, with {next(iter(CHANGES[change]))} not as in" in capsys.readouterr().out
+    assert torch.equal(after, changed(tmp_path / "fresh"))
+
+
+def test_another_network_or_start_does_not_take_up_a_checkpoint(tmp_path, capsys):
+    fit(new_model(), tmp_path)
+    other = new_model()
+    other.trunk[-1].p = 0.3
+    fit(other, tmp_path)
+    assert "starts anew, with network not as in" in capsys.readouterr().out
+    moved = new_model()
+    with torch.no_grad():
+        moved.trunk[-1].p = 0.3
+        next(moved.parameters())[0, 0] += 0.5
+    fit(moved, tmp_path)
+    assert "starts anew, with weights at the start not as in" in capsys.readouterr().out
+
+
+def test_a_cell_that_is_run_again_takes_up_what_it_has_trained(tmp_path, capsys):
+    model = new_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    fit(model, tmp_path, optimizer=optimizer)
+    before = weights(model)
+    fit(model, tmp_path, optimizer=optimizer)
+    assert torch.equal(weights(model), before)
+    assert "starts anew" not in capsys.readouterr().out
+
+
+def written(lines):
+    """A loss as a cell of a notebook defines it, with a helper beside it."""
+    room = {"__name__": "cell", "torch": torch}
+    exec(compile("\n".join(lines), "cell", "exec"), room)
+    return room["loss"]
+
+
+HELPER = ["def price(z):", "    return 2.0 * z"]
+TEXT = ["def loss(out, labels):", "    return price(out.logits.square().mean(dim=1))"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "same"),
+    [
+        ([*HELPER, *TEXT], True),
+        ([*HELPER, "# a remark", TEXT[0], "    'What it is for.'", TEXT[1]], True),
+        ([HELPER[0], "    return 3.0 * z", *TEXT], False),
+        ([*HELPER, TEXT[0], TEXT[1].replace("mean", "sum")], False),
+        (["rate = 2.0", HELPER[0], "    return rate * z", *TEXT], False),
+    ],
+)
+def test_a_loss_is_its_code_and_what_it_calls_and_not_its_words(lines, same):
+    assert (begun.code(written(lines)) == begun.code(written([*HELPER, *TEXT]))) == same
+
+
+def test_a_value_that_a_loss_closes_over_or_reads_is_told():
+    def bound(weight):
+        return lambda out, labels: out.logits.sum(dim=1) * weight
+
+    assert begun.code(bound(1.0)) == begun.code(bound(1.0)) != begun.code(bound(2.0))
+    reads = "def loss(out, labels):\n    return rate"
+    one, other = (written([f"rate = {x}", reads]) for x in "12")
+    assert begun.code(one) != begun.code(other)
+    weights = torch.ones(3), torch.tensor([1.0, 1.0, 1.5])
+    one, other = (losses.LOSSES.bind("background", weights=w) for w in weights)
+    assert begun.code(one) != begun.code(other)
+
+
+def test_weights_that_differ_in_the_last_digits_are_alike():
+    state = new_model().state_dict()
+    near = {name: x * (1 + 1e-7) for name, x in state.items()}
+    torch.manual_seed(4)
+    far = models.mlp(classes=3, features=8).state_dict()
+    assert begun.alike(begun.sums(state), begun.sums(near))
+    assert not begun.alike(begun.sums(state), begun.sums(far))

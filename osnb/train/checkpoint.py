@@ -75,6 +75,12 @@ def newest(directory: Path) -> dict[str, Any] | None:
     return None
 
 
+def remove(directory: Path) -> None:
+    """Remove the checkpoints in the folder."""
+    for name in (CURRENT, PREVIOUS, BEST):
+        (directory / name).unlink(missing_ok=True)
+
+
 def best(model: nn.Module, directory: Path) -> nn.Module:
     """A copy of `model` with the weights of the best epoch that `fit` kept in `directory`.
 

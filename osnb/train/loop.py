@@ -8,7 +8,7 @@ import errno
 import math
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from torch.optim import Optimizer
 from osnb.base import workbook
 from osnb.base.catalogue import Catalogue
 from osnb.base.outputs import Outputs
-from osnb.train import checkpoint, ranks
+from osnb.train import begun, checkpoint, ranks
 from osnb.train.forward import device, forward
 from osnb.train.ranks import Line, interruptible
 
@@ -36,6 +36,9 @@ def fit(
     **settings,
 ):
     """Train `model` where its parameters are and keep its last and its best epoch.
+
+    A checkpoint in the directory is taken up only if network, loss, optimizer, schedule and
+    settings are those that it was kept with; else training starts anew and says what differs.
 
     An epoch starts from generators seeded with (seed, epoch), its batches follow from the same
     two, and a checkpoint within an epoch holds the generators' states. So a run that was killed
@@ -112,9 +115,20 @@ class Run:
     def __post_init__(self):
         self.directory = Path(self.directory)
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.rates = begun.rates(self.optimizer)
         self.history: list[dict[str, float]] = []
         self.called = self.model  # in several processes, what averages their gradients
+        self.first_weights = begun.sums(self.model.state_dict())
+        self.identity = {
+            "network": begun.network(self.model),
+            "loss": begun.code(self.loss),
+            "optimizer": begun.optimizer(self.optimizer),
+            "schedule": begun.schedule(self.schedule),
+            "batches of an epoch": len(self.batches),
+        }
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        own = {name: value for name, value in own.items() if isinstance(value, int | float | str)}
+        self.identity |= {k: v for k, v in own.items() if k not in ("patience", "every")}
         self._begin()
 
     def _begin(self) -> None:
@@ -151,10 +165,27 @@ class Run:
         """What has a state to keep, by its name in the checkpoint."""
         return {"model": self.model, "optimizer": self.optimizer, **self.companions}
 
+    def changed(self, state: dict) -> list[str]:
+        """What of this training differs from the one that kept a checkpoint.
+
+        The network may stand where that one began, or where it has come to, as it does when a
+        cell is run again.
+        """
+        was = state.get("identity", {})
+        names = [name for name, told in self.identity.items() if told != was.get(name)]
+        starts = (state.get("first_weights", torch.empty(0)), begun.sums(state["model"]))
+        fits = any(begun.alike(self.first_weights, start) for start in starts)
+        return names if fits else [*names, "weights at the start"]
+
     def resume(self) -> None:
-        """Take up the newest checkpoint, if there is one."""
+        """Take up the newest checkpoint, if there is one and it is of this training."""
         state = checkpoint.newest(self.directory)
         if not state:
+            return
+        if changed := self.changed(state):
+            told = f"training starts anew, with {', '.join(changed)} not as in the checkpoint in"
+            print(told, self.directory)
+            checkpoint.remove(self.directory)
             return
         for name, part in self.parts().items():
             part.load_state_dict(state[name])
@@ -243,6 +274,7 @@ class Run:
         state = {name: part.state_dict() for name, part in self.parts().items()}
         state |= {"history": self.history, "step": self.step, "samples": self.samples}
         state |= {"loss_sum": loss_sum, "first_bad": first_bad, "random": states}
+        state |= {"identity": self.identity, "first_weights": self.first_weights}
         try:
             checkpoint.keep(state, self.directory)
         except OSError as error:

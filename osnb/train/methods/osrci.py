@@ -17,7 +17,7 @@ from torch.optim import Adam, Optimizer
 
 from osnb.base import workbook
 from osnb.base.labels import NEGATIVE
-from osnb.train import checkpoint
+from osnb.train import begun, checkpoint
 from osnb.train.forward import first_look, forward, image_shape, normalised
 from osnb.train.loop import Run, constant
 
@@ -176,13 +176,16 @@ class Gan(Stage):
         """Stage two: counterfactuals of the first `count` images, kept in a file of their own."""
         folder = self.directory.parent / COUNTERFACTUALS
         folder.mkdir(exist_ok=True)
-        kept = checkpoint.newest(folder)
-        if kept is None:
-            for part in (self.model, *map(self.companions.get, ("encoder", "generator"))):
+        networks = self.model, *map(self.companions.get, ("encoder", "generator"))
+        of = torch.cat([begun.sums(part.state_dict()) for part in networks])
+        kept = checkpoint.newest(folder) or {}
+        if not begun.alike(kept.get("of", of[:0]), of):  # none yet, or of other networks
+            for part in networks:
                 part.eval()
             real = (batch.to(self.where) for batch in _first(self.batches, count))
             how = search | {"encode": self.encode, "generate": self.generate, "model": self.model}
-            kept = {"images": torch.cat([counterfactuals(x, **how) for x in real]).cpu()}
+            made = torch.cat([counterfactuals(x, **how) for x in real]).cpu()
+            kept = {"images": made, "of": of}
             checkpoint.keep(kept, folder)
         return kept["images"].to(self.where)
 
