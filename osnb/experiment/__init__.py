@@ -65,7 +65,8 @@ class Machine:
     """What changes no number: where data lie, and how they are read.
 
     Attributes:
-        data: their folder; empty: $OSNB_DATA, or data/ in the project.
+        data: their folder; empty: $OSNB_DATA, or data/ in the project. "cifar10=/a textures=/b"
+            gives some readers folders of their own.
         workers: threads that decode ahead.
         cache: folder where photographs are kept resized; empty: none.
         resident: keep all pixels on the GPU, for small images.
