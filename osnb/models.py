@@ -382,6 +382,45 @@ def _drop_in_blocks(trunk: nn.Module, name: str, dropout: float) -> None:
         block.drop_path = nn.Dropout(dropout)
 
 
+# Pixels that authors have normalised.
+
+NORMALISE = Catalogue(  # mean and standard deviation of each channel, as released
+    cifar=((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),  # Vaze et al. 2022, all data sets
+    kim=((0.507, 0.487, 0.441), (0.267, 0.256, 0.276)),  # Kim et al. 2021, CIFAR
+    imagenet=((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),  # Kim et al. 2021, ImageNet
+)
+
+
+def normalising(network: nn.Module, name: str, *, channels: int) -> nn.Module:
+    """The network, which from now on normalises the images of each call, (x - mean) / std.
+
+    Everywhere outside images stay in [0, 1]: in caches, for generators, AugMix and ODIN, whose
+    step in pixels is the one of code that normalises first and divides the step by std. The
+    names of the weights stay, too.
+
+    Args:
+        network: called with images (N, 3, H, W) in [0, 1].
+        name: in `NORMALISE`.
+        channels: of the images to come.
+
+    Raises:
+        ValueError: the images have other channels than the mean.
+    """
+    mean, std = (torch.tensor(values)[:, None, None] for values in NORMALISE[name])
+    if channels != len(mean):
+        raise ValueError(
+            f"normalise={name} needs {len(mean)} channels, images have {channels}: normalise=none"
+        )
+    network.register_buffer("pixel_mean", mean, persistent=False)
+    network.register_buffer("pixel_std", std, persistent=False)
+    network.register_forward_pre_hook(_normalise)
+    return network
+
+
+def _normalise(network: nn.Module, given: tuple[Tensor]) -> Tensor:
+    return (given[0] - network.pixel_mean) / network.pixel_std
+
+
 # Weights that authors have published.
 
 

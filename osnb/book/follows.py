@@ -23,7 +23,8 @@ NUMERICAL = ("base", "protocols", "datasets", "models.py", "losses.py", "train",
 NUMERICAL += ("metrics", "experiment")
 # goldens that a setting of an experiment names, all words of it
 PARTS = {"protocol": "protocol", "external": "protocol", "reader": "reader", "also": "reader"}
-PARTS |= {kind: kind for kind in ("network", "loss", "schedule", "optimizer", "rules", "watch")}
+PARTS |= {kind: kind for kind in ("network", "normalise", "loss", "schedule", "optimizer")}
+PARTS |= {"rules": "rules", "watch": "watch"}
 PARTS |= {"augmentation": "augment", "training": "method", "answer": "method"}
 RULES = ("target", "max_softmax", "max_logit", "energy", "negative_entropy", "feature_norm")
 FITTED = ("openmax", "mahalanobis", "odin")

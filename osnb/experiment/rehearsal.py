@@ -154,6 +154,12 @@ def network(name: str) -> Numbers:
     return found
 
 
+def normalise(name: str) -> Numbers:
+    """Pixels as a network gets them."""
+    images = torch.linspace(0, 1, 12).view(1, 3, 2, 2)
+    return {"pixels": models.normalising(torch.nn.Identity(), name, channels=3)(images).numpy()}
+
+
 def rule(name: str) -> Numbers:
     """Scores of one rule that reads outputs."""
     labels = np.arange(ROWS) % (KNOWN + 2) - 2
@@ -374,6 +380,7 @@ REHEARSALS: dict[str, dict[str, Callable[[], Numbers]]] = {
     "schedule": _each(schedule, train.SCHEDULES),
     "augment": _each(augment, AUGMENT.keys() - {"none"}),
     "network": _each(network, models.MODELS),
+    "normalise": _each(normalise, models.NORMALISE),
     "rule": _each(rule, RULES) | _each(fitted, FITTED) | _each(looks, LOOKS),
     "protocol": _each(protocol, protocols.PROTOCOLS),
     "reader": _each(reader, (*FREE, *FILES)),
