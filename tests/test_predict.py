@@ -139,7 +139,7 @@ def test_logits_without_a_linear_layer_are_their_own_features():
 def test_released_weights_are_never_trained():
     exp = experiment.Experiment.named("tinyimagenet", method="released")
     with pytest.raises(ValueError, match="osnb predict"):
-        exp.fit(None, None, None, None)
+        exp.fit(None, None, None, ".")
 
 
 # Batch norm in the convolutions.

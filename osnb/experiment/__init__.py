@@ -279,7 +279,7 @@ def variant(name: str, base: Mapping[str, Any], parameters: Mapping[str, Any]) -
         expected = Experiment.named(**new.choices, overrides=old.overrides)
     except ValueError:  # what they changed is not there any more
         expected = Experiment.named(**new.choices)
-    plain = {"normalise": "none"}
+    plain = {"normalise": "none", "counts": "", "far": ""}
     before, now = (plain | dict(layers.flat(x.settings)) for x in (expected, new))
     for kind, part in new.settings.items():  # another part differs by its name, not by its defaults
         if isinstance(part, dict) and part["name"] != before[kind]:
