@@ -438,16 +438,22 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
     if isinstance(weights, Path):
         try:
             weights = torch.load(weights, map_location="cpu", weights_only=True)
-        except (RuntimeError, UnpicklingError, EOFError) as error:
-            raise ValueError(f"{weights} is no file of tensors by name: {error}") from None
+        except (RuntimeError, UnpicklingError, EOFError):
+            raise ValueError(f"{weights} must hold tensors by name, and nothing else") from None
     given = weights.get("model", weights)
     given = {key.removeprefix("module."): value for key, value in given.items()}
-    if "bn10.weight" in given:
-        given = _translated(given, network)
-    try:
-        network.load_state_dict(given)
-    except RuntimeError as error:
-        raise ValueError(f"the weights are those of another network: {error}") from None
+    theirs = {_theirs(key): key for key in network.state_dict()} if "conv9.weight" in given else {}
+    names = theirs or {key: key for key in network.state_dict()}
+    needed = {name: tuple(network.state_dict()[key].shape) for name, key in names.items()}
+    needed |= UNUSED if theirs else {}
+    came = {name: tuple(value.shape) for name, value in given.items()}
+    if came != needed:
+        wrong = sorted(needed.items() ^ came.items())
+        raise ValueError(
+            f"need the {len(needed)} tensors of this network; got {len(came)}, and on one side "
+            f"only: {', '.join(f'{name} {shape}' for name, shape in wrong[:6])}"
+        )
+    network.load_state_dict({key: given[name] for name, key in names.items()})
     return network
 
 
@@ -463,20 +469,6 @@ def released_vgg32(weights: Path | Mapping[str, Tensor], *, classes: int) -> nn.
         ValueError: names or shapes are others than those of such a file.
     """
     return weighted(vgg32(classes=classes), weights)
-
-
-def _translated(given: Mapping[str, Tensor], network: nn.Module) -> dict[str, Tensor]:
-    """Their tensors under our names."""
-    ours = {_theirs(key): key for key in network.state_dict()}
-    needed = {name: tuple(network.state_dict()[key].shape) for name, key in ours.items()} | UNUSED
-    came = {name: tuple(value.shape) for name, value in given.items()}
-    if came != needed:
-        wrong = sorted(needed.items() ^ came.items())
-        raise ValueError(
-            f"need the {len(needed)} tensors of this vgg32; got {len(came)}, and "
-            f"on one side only: {', '.join(f'{name} {shape}' for name, shape in wrong[:6])}"
-        )
-    return {key: given[name] for name, key in ours.items()}
 
 
 def _theirs(key: str) -> str:

@@ -127,7 +127,7 @@ def test_a_network_of_ones_own_is_scored_and_its_code_is_in_the_stamp(out):
         assert (code, reason in why) == (2, True)
     torch.save({"other": torch.zeros(2)}, out / "mine.pt")
     code, _, why = osnb("predict", *words)
-    assert (code, "those of another network" in why) == (2, True)
+    assert (code, "on one side only: 1.bias" in why) == (2, True)
 
 
 def test_logits_without_a_linear_layer_are_their_own_features():
@@ -136,10 +136,11 @@ def test_logits_without_a_linear_layer_are_their_own_features():
     assert out.features is out.logits or torch.equal(out.features, out.logits)
 
 
-def test_released_weights_are_never_trained():
-    exp = experiment.Experiment.named("tinyimagenet", method="released")
-    with pytest.raises(ValueError, match="osnb predict"):
-        exp.fit(None, None, None, ".")
+def test_released_weights_are_never_trained(tmp_path):
+    exp = experiment.Experiment.named("digits", method="released", overrides="weights=x.pth")
+    parts = exp.parts(experiment.Machine())
+    with pytest.raises(ValueError, match=r"x\.pth are not trained here: osnb predict"):
+        exp.fit(exp.network(parts), exp.criterion(parts), parts, tmp_path)
 
 
 # Batch norm in the convolutions.
@@ -183,5 +184,5 @@ def test_a_checkpoint_and_tensors_behind_a_prefix_are_weights(tmp_path):
         models.weighted(second, tmp_path / f"{kind}.pt")
         assert torch.equal(second.head.weight, first.head.weight)
     (tmp_path / "no.pt").write_bytes(b"no weights")
-    with pytest.raises(ValueError, match=r"no\.pt is no file of tensors by name"):
+    with pytest.raises(ValueError, match=r"no\.pt must hold tensors by name"):
         models.weighted(second, tmp_path / "no.pt")

@@ -79,8 +79,6 @@ def fit(
     """
     settings, directory = experiment.settings, Path(directory)
     name, how = _named(settings["training"])
-    if name == "released":
-        raise ValueError("released weights are not trained: osnb predict makes their scores")
     if name == "outlier":
         how["outside"] = parts.outside
     how |= {k: settings[k] for k in ("epochs", "precision")}
