@@ -1,6 +1,7 @@
 """Shapes and parameter counts of every network; ResNet-50 beside torchvision's."""
 
 import copy
+import pickle
 from itertools import pairwise
 
 import pytest
