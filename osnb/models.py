@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from pickle import UnpicklingError
 from types import ModuleType
 
 import torch
@@ -438,7 +437,9 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
     if isinstance(weights, Path):
         try:
             weights = torch.load(weights, map_location="cpu", weights_only=True)
-        except (RuntimeError, UnpicklingError, EOFError):
+        except OSError:
+            raise
+        except Exception:  # of pickle's own kinds too, and this package imports no pickle
             raise ValueError(f"{weights} must hold tensors by name, and nothing else") from None
     given = weights.get("model", weights)
     given = {key.removeprefix("module."): value for key, value in given.items()}
