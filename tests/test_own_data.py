@@ -33,18 +33,23 @@ def test_a_cell_takes_a_difference_from_its_like_alone(change, reason):
 
 
 def test_cells_are_those_of_print():
-    cells = own_data.cells().set_index(["artefact", "place", "split", "printed", "metric"])
-    value = cells["value"]
-    assert value["Table 1", "tinyimagenet", "", "mls", "auroc"].tolist() == [0.83]
-    assert value["Table 5", "tinyimagenet", "", "mls", "oscr"].tolist() == [0.743]
-    assert value["Table 5", "cifar", "", "baseline", "aurc"].round(5).tolist()[-1:] == [0.7355]
-    third = value["third party's run", "cifar10"].unstack("metric")
-    assert third.loc[("2", "msp"), "auroc"] == 0.84346
-    assert len(third) == 5
-    quoted = cells.loc[("Table 1", "cifar10", "", "msp", "auroc"), "quoted"]
-    assert quoted.tolist() == ["Neal et al., 2018"]
-    assert cells["quoted"].loc["Table 5"].eq("").all()
-    assert cells.loc["Table 5", "tinyimagenet", "", "mls"]["epochs"].tolist() == [600] * 3
+    cells = own_data.cells()
+
+    def one(**where):
+        (row,) = cells[(cells[[*where]] == pd.Series(where)).all(axis=1)].to_dict("records")
+        return row
+
+    mls = one(artefact="Table 5", place="tinyimagenet", printed="mls", metric="oscr")
+    assert (mls["value"], mls["epochs"], mls["quoted"]) == (0.743, 600, "")
+    assert one(artefact="Table 1", place="tinyimagenet", printed="mls")["value"] == 0.83
+    third = {"artefact": "third party's run", "metric": "auroc"}
+    assert one(**third, split="2")["value"] == 0.84346
+    assert one(**third, split="2")["trainings"] == 1
+    assert (cells["artefact"] == "third party's run").sum() == 5 * 3
+    quoted = one(artefact="Table 1", place="cifar10", printed="msp")["quoted"]
+    assert quoted == "Neal et al., 2018"
+    pooled = one(place="cifar", printed="baseline", task="unknown", metric="aurc")
+    assert (pooled["value"], pooled["over"]) == (0.7355, "seeds")
 
 
 def scores(seed, known, unknown, each=12):
