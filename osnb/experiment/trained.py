@@ -32,11 +32,18 @@ def network(experiment: "Experiment", parts: Parts) -> nn.Module:
     settings = experiment.settings
     name, how = _named(settings["network"])
     shape = {"classes": parts.outputs, "channels": parts.images.shape[0]}
-    make = models.MODELS.bind(name, **how, **shape, size=parts.images.shape[1])
+    build = models.MODELS.bind(name, **how, **shape, size=parts.images.shape[1])
+    norm, channels = settings.get("normalise"), shape["channels"]
+
+    def make() -> nn.Module:
+        made = build()
+        return (models.normalising(made, norm, channels=channels) if norm else made).to(where)
+
+    where = train.device()
     workbook.seed_all(experiment.seed)
     if settings["answer"]["name"] != "ensemble":
-        return make().to(train.device())
-    return nn.ModuleList(make().to(train.device()) for _ in parts.train)
+        return make()
+    return nn.ModuleList(make() for _ in parts.train)
 
 
 def criterion(experiment: "Experiment", parts: Parts) -> Callable:

@@ -76,12 +76,6 @@ def first_look(model: nn.Module, batches: Callable) -> tuple[Outputs, Tensor]:
         return forward(model.eval(), images, next(model.parameters()).device, "float32"), labels
 
 
-def normalised(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
-    """Images (N, channels, H, W) less the mean and by the deviation of their channel."""
-    mean, std = (images.new_tensor(values)[:, None, None] for values in (mean, std))
-    return (images - mean) / std
-
-
 PRECISIONS = Catalogue(float32=None, bfloat16=torch.bfloat16)  # what autocast lowers to, if at all
 
 
@@ -116,7 +110,8 @@ def odin(
         batches: of `shuffle=False`; `batches(0)` is read once.
         temperature: T > 0.
         epsilon: >= 0, in the unit of the images that the batches hold; one for all or one per
-            channel. Kim et al. divide theirs by the channel's standard deviation.
+            channel. Kim et al. step in normalised pixels by it over the channel's standard
+            deviation, which is epsilon in pixels (`models.normalising`).
         precision: as in `predict`.
 
     Returns:

@@ -108,7 +108,7 @@ def outputs():
     """For developers: keep default runs' outputs in notebooks/, their numbers in READMEs."""
     from osnb.book import index
     from osnb.book.runs import keep_outputs
-    from osnb.evidence import gallery
+    from osnb.evidence import gallery, own_data
 
     root, kept = workbook.root(), {}
     for notebook in sorted((root / "notebooks").glob("*.ipynb")):
@@ -118,7 +118,9 @@ def outputs():
             kept[notebook.stem] = record.read(executed.parent) or {}
         print(f"{notebook.stem:30} {reason or 'outputs kept'}")
     tables = {paper: gallery.rows(root, paper) for paper in gallery.PAPERS}
-    gallery.update(root / "README.md", {"results": gallery.front(root)})
+    own = own_data.table()
+    gallery.update(root / "README.md", {"results": own_data.front(own, gallery.front(root))})
+    tables["own data"] = own_data.shown(own)
     tables["findings"] = gallery.findings(root)
     gallery.update(root / "figures" / "README.md", tables)
     index.measure(root, kept)

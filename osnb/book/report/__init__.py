@@ -63,7 +63,12 @@ def fingerprint() -> str:
     """Digest of the names, sizes and times of all that the report shows or follows from."""
     root, out = workbook.root(), workbook.out()
     places = [(workbook.PACKAGE, f"**/*.{kind}") for kind in ("py", "csv", "css", "md")]
-    places += [(root, "notebooks/*.ipynb"), (root, "params/**/*.yaml"), (root, "figures/*/*/*")]
+    places += [
+        (root, "notebooks/*.ipynb"),
+        (root, "params/**/*.yaml"),
+        (root, "figures/*/*/*"),
+        (root, "figures/README.md"),
+    ]
     places += [(out, "figures/*/*/*"), (out, "runs/[0-9]*/*/*.*")]
     files = sorted({file for base, pattern in places for file in base.glob(pattern)})
     states = [f"{x} {x.stat().st_size} {x.stat().st_mtime_ns}" for x in files]
@@ -139,6 +144,9 @@ def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     for notebook in notebooks:
         yield f"{notebook['name']}/index.md", render("notebook", notebook=notebook)
     yield "claims.md", render("claims", papers=facts.claimed(decided))
+    page = workbook.root() / "figures" / "README.md"  # where `osnb outputs` has put the table
+    kept = page.read_text(encoding="utf8") if page.is_file() else ""
+    yield "own-data.md", render("own-data", table=gallery.block(kept, "own data"))
     yield "lists.csv", benchmark.LISTS.read_bytes()
     yield "quickdraw-openset.md", render("quickdraw-openset", **benchmark.page())
     counts = {"runs": len(done), "span": facts.span(done), "sizes": facts.sizes(decided)}

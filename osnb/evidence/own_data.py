@@ -1,0 +1,206 @@
+"""Runs on the papers' own data beside print: which cells take a difference, and how large it is.
+
+A mean of splits is held against a mean of as many, a training of fewer epochs than print's against
+nothing, and a row that the paper quotes from others against nothing either, for it was trained in
+another way. The plain networks of Vaze et al. stand beside a third party's runs of the same code,
+split by split. Of Kim et al. the far sets have to be there, all of them, for what pools them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from osnb.evidence import across, kim2021, names, tables
+from osnb.evidence.build import evidence
+from osnb.evidence.tasks import UNKNOWN
+from osnb.experiment import layers
+
+MANY = 20  # classes on either side from which on other classes are drawn, and not other images
+POINT = 0.01
+KEY = ["place", "split", "printed", "task", "source", "metric"]
+OF = {"21_vaze_train": ("vaze2022", "shifts"), "31_kim_train": ("kim2021", "unified")}
+CALLED = {"baseline (msp)": "msp", "baseline (msp+)": "msp+", "baseline (mls)": "mls"}
+ROWS = {1: ("msp", 100), 2: ("mls, baseline", 100), 8: ("mls", 600)}  # Table 5: our name, epochs
+PERCENT = {f"{name}_pct": name for name in ("accuracy", "auroc", "oscr")}
+OTHERWISE = {  # of what is at hand, as far as the settings do not say it
+    "cifar10": "images compressed once more",
+    "cifar": "images compressed once more, 40 known classes of our draw",
+}
+
+
+def cells() -> pd.DataFrame:
+    """Printed cells that networks of this size can fill, rates in [0, 1].
+
+    Returns:
+        paper, artefact, `KEY` (split is empty for a mean), value, trainings (of the mean), over
+        (splits or seeds), epochs, quoted (from whom, or nothing).
+    """
+    one = tables.texts("vaze2022", "table1").rename(columns={"method": "printed"})
+    one = one.assign(place=one["dataset"], metric="auroc", artefact="Table 1", epochs=600)
+    one = one.assign(value=one["auroc_pct"].replace("", "nan").astype(float) / 100)
+    one = one.assign(quoted=one["citation"].where(one["source"] == "cited", ""), split="")
+    five = tables.published("vaze2022", "table5").query(f"row in {[*ROWS]}").set_index("row")
+    five = _melted(five.assign(place="tinyimagenet", split="", artefact="Table 5"))
+    five = five.assign(printed=[ROWS[x][0] for x in five["row"]])
+    five["epochs"] = [ROWS[x][1] for x in five.pop("row")]
+    third = tables.published("known_runs", "vaze2022").query("dataset == 'CIFAR10'")
+    third = third[third["split_idx"] != "mean"].rename(columns={"split_idx": "split"})
+    third = _melted(third.set_index("split").assign(place="cifar10", artefact="third party's run"))
+    third = third.assign(printed="msp", epochs=100)
+    vaze = pd.concat([one, five, third]).assign(paper="vaze2022", task=UNKNOWN, source="")
+    vaze = vaze.assign(over="splits", trainings=np.where(vaze["split"] == "", 5, 1))
+    kim = kim2021.results().query("place == 'cifar'").rename(columns={"n_runs": "trainings"})
+    kim = kim.assign(paper="kim2021", artefact="Table 5", split="", over="seeds", epochs=200)
+    both = pd.concat([vaze, kim]).fillna({"quoted": ""}).reset_index(drop=True)
+    both = both.assign(place=both["place"].str.lower())
+    both["printed"] = both["printed"].str.lower().replace(CALLED)
+    kept = ["value", "trainings", "over", "epochs", "quoted"]
+    return both[["paper", "artefact", *KEY, *kept]].dropna(subset="value")
+
+
+def _melted(table: pd.DataFrame) -> pd.DataFrame:
+    """A row a number of the three in percent; the index becomes a column."""
+    rows = table.rename(columns=PERCENT).reset_index()
+    kept = [name for name in ("row", "split", "place", "artefact") if name in rows]
+    rows = rows.melt(kept, [*PERCENT.values()], "metric", "value")
+    return rows.assign(value=rows["value"] / 100)
+
+
+def ours(*, resamples: int = 1000) -> pd.DataFrame:
+    """The same cells of finished runs of size paper; none of a notebook without such runs.
+
+    Returns:
+        `KEY`, method, own, low, high, unit (drawn for the interval: class or sample), sd and
+        of (how many splits or seeds), own_epochs, precision, missing (far sets that the
+        benchmark has and the run has not), run.
+    """
+    found = []
+    for notebook, (paper, tasks) in OF.items():
+        try:
+            runs = names.in_print(tables.collect(notebook, "paper"), paper)
+        except FileNotFoundError:
+            continue
+        for _, part in runs.groupby(["benchmark", "method", "regime"]):
+            found.append(_measured(part, tasks, paper, resamples))
+    none = [*KEY, "method", "own", "low", "high", "unit", "sd", "of"]
+    none += ["own_epochs", "precision", "missing", "run"]
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=none)
+
+
+def _measured(runs: pd.DataFrame, tasks: str, paper: str, resamples: int) -> pd.DataFrame:
+    """Cells of the runs of one benchmark, method and regime: their mean, and each split's."""
+    first, over = runs.iloc[0], "splits" if paper == "vaze2022" else "seeds"
+    scores = tables.read(first["path"])
+    sides = scores.groupby(scores["role"] == "known")["class"].nunique()
+    unit = "class" if sides.min() >= MANY else "sample"
+    numbers = evidence(runs, tasks, paper, unit=unit, resamples=resamples)
+    by, rows = ["place", "printed", "task", "source"], []
+    means = across.summary(numbers, *by, over=over).assign(split="")
+    means["of"] = means[over].map(lambda x: len(x.split(", ")) if isinstance(x, str) else x)
+    rows.append(means.rename(columns={f"sd_{over}": "sd"}))
+    if over == "splits":
+        each = across.summary(numbers, *by, "split").rename(columns={"sd_seeds": "sd"})
+        rows.append(each.assign(of=each["seeds"]))
+    table = pd.concat(rows, ignore_index=True).rename(columns={"value": "own"})
+    table["source"] = table["source"].replace(kim2021.SETS["cifar"])
+    whole = layers.catalogue("benchmarks")["benchmarks"][first["benchmark"]]["paper"]
+    missing = sorted({*whole.get("also", "").split()} - {*first["also"].split()})
+    table = table.assign(method=first["method"], unit=unit, own_epochs=runs["epochs"].min())
+    table = table.assign(precision=first["precision"], missing=" ".join(missing))
+    kept = ["method", "own", "low", "high", "unit", "sd", "of", "own_epochs", "precision"]
+    return table[[*KEY, *kept, "missing", "run"]]
+
+
+def barred(cell: Mapping[str, Any]) -> str:
+    """Why a printed cell takes no difference from a number of ours; nothing if it does.
+
+    Args:
+        cell: of `cells`, beside `ours`.
+    """
+    if cell["quoted"]:
+        return f"quoted from {cell['quoted']}, trained otherwise"
+    if cell["own_epochs"] < cell["epochs"]:
+        return f"epochs {cell['own_epochs']} of {cell['epochs']}"
+    if cell["over"] == "splits" and cell["of"] < cell["trainings"]:
+        return f"{cell['of']} of {cell['trainings']} splits"
+    if cell["missing"] and cell["task"] in ("far", UNKNOWN):
+        return f"far sets that are not there: {cell['missing'].replace(' ', ', ')}"
+    return ""
+
+
+def otherwise(cell: Mapping[str, Any]) -> str:
+    """What a number that takes a difference was made with, other than print's."""
+    found = [OTHERWISE.get(cell["place"], "")]
+    found += [f"precision {cell['precision']}"] if cell["precision"] != "float32" else []
+    found += ["the authors' weights"] if cell["method"] == "released" else []
+    few = cell["over"] == "seeds" and cell["of"] < cell["trainings"]
+    found += [f"{cell['of']:.0f} of {cell['trainings']:.0f} seeds"] if few else []
+    return ", ".join(filter(None, found))
+
+
+def table(*, resamples: int = 1000) -> pd.DataFrame:
+    """Every printed cell that a run of ours is beside, in print's order.
+
+    Returns:
+        paper, artefact, `KEY`, method, print, ours, difference (NaN where it takes none), low, high
+        and unit, sd and of (how many splits or seeds), epochs ("600 of 600"), within (points: 1,
+        2, further, or nothing), reason (why none is taken, else what is otherwise), run.
+    """
+    both = cells().merge(ours(resamples=resamples), on=KEY)
+    why = [barred(row) for row in both.to_dict("records")]
+    facts = [otherwise(row) for row in both.to_dict("records")]
+    gap = (both["own"] - both["value"]).where([not x for x in why]).astype(float)
+    steps = [(gap.abs() <= 1e-9 + POINT), gap.abs() <= 1e-9 + 2 * POINT, gap.notna()]
+    epochs = both["own_epochs"].astype(str) + " of " + both["epochs"].astype(str)
+    both = both.assign(within=np.select(steps, ["1", "2", "further"], ""), difference=gap)
+    both = both.assign(reason=[x or y for x, y in zip(why, facts, strict=True)], epochs=epochs)
+    both = both.rename(columns={"value": "print", "own": "ours"})
+    columns = ["paper", "artefact", *KEY, "method", "print", "ours", "difference", "low", "high"]
+    return both[[*columns, "unit", "sd", "of", "epochs", "within", "reason", "run"]]
+
+
+def counted(made: pd.DataFrame) -> str:
+    """How many cells of `table` can be compared, and how near to print they lie.
+
+    A point is .01 of a rate, and 10 of an AURC that is printed times 1000.
+    """
+    near, all_in = made["within"].value_counts(), int((made["within"] != "").sum())
+    parts = [f"{near.get('1', 0)} within one point", f"{near.get('2', 0)} within two"]
+    parts += [f"{near.get('further', 0)} further", f"{len(made) - all_in} take no difference"]
+    return f"{all_in} of {len(made)} can be compared: {', '.join(parts)}"
+
+
+def shown(made: pd.DataFrame) -> pd.DataFrame:
+    """The table as text: a row a cell, the last one `counted`."""
+    rows = []
+    for row in made.to_dict("records"):
+        what = [row["place"], row["task"], row["source"], row["split"] and f"split {row['split']}"]
+        cell = f"{', '.join(filter(None, what))}: {row['metric']} of {row['printed'].upper()}"
+        some = {"class": "classes", "sample": "images"}[row["unit"]]
+        numbers = {"paper": f"{row['print']:.3f}", "own data": f"{row['ours']:.3f}"}
+        numbers["95 %"] = f"[{row['low']:.3f}, {row['high']:.3f}] over {some}"
+        gap = "" if np.isnan(row["difference"]) else f"{row['difference']:+.3f}"
+        spread = f"{row['sd']:.3f} ({row['of']})" if row["of"] > 1 else "one"
+        more = {"difference": gap, "deviation (of)": spread, "epochs": row["epochs"]}
+        head = {"of": row["paper"], "artefact": row["artefact"], "compared": cell}
+        rows.append(head | numbers | more | {"remark": row["reason"]})
+    columns = ["of", "artefact", "compared", "paper", "own data", "95 %", "difference"]
+    columns += ["deviation (of)", "epochs", "remark"]
+    last = dict.fromkeys(columns, "") | {"of": "all", "compared": counted(made)}
+    return pd.DataFrame([*rows, last], columns=columns)
+
+
+def front(made: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+    """Ten rows for the front page: cells that take a difference, then others of the miniature.
+
+    Args:
+        made: from `table`.
+        others: from `gallery.front`.
+    """
+    own = shown(made[made["within"] != ""]).iloc[:-1].drop_duplicates(["compared", "paper"])
+    rows = pd.concat([own, others])[
+        ["of", "artefact", "compared", "paper", "own data", "miniature"]
+    ]
+    return rows.fillna("").iloc[: len(others)].reset_index(drop=True)

@@ -1,0 +1,152 @@
+"""Runs on the papers' own data beside print: what takes a difference, and what must not."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from osnb.base import tables as written
+from osnb.evidence import own_data, tables
+
+CELL = {"quoted": "", "epochs": 100, "own_epochs": 100, "over": "splits", "of": 5, "trainings": 5}
+CELL |= {"missing": "", "task": "unknown"}
+LACKS = {"missing": "lsun_fix svhn", "over": "seeds"}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({}, ""),
+        ({"own_epochs": 600}, ""),
+        ({"quoted": "Neal et al., 2018"}, "quoted from Neal et al., 2018, trained otherwise"),
+        ({"own_epochs": 200, "epochs": 600}, "epochs 200 of 600"),
+        ({"of": 1}, "1 of 5 splits"),
+        ({"of": 1, "trainings": 1}, ""),  # a third party's split, held against that split
+        ({"of": 1, "over": "seeds"}, ""),
+        (LACKS | {"task": "near"}, ""),
+        (LACKS | {"task": "wrong"}, ""),
+        (LACKS | {"task": "far"}, "far sets that are not there: lsun_fix, svhn"),
+        (LACKS, "far sets that are not there: lsun_fix, svhn"),
+    ],
+)
+def test_a_cell_takes_a_difference_from_its_like_alone(change, reason):
+    assert own_data.barred(CELL | change) == reason
+
+
+def test_cells_are_those_of_print():
+    cells = own_data.cells()
+
+    def one(**where):
+        (row,) = cells[(cells[[*where]] == pd.Series(where)).all(axis=1)].to_dict("records")
+        return row
+
+    mls = one(artefact="Table 5", place="tinyimagenet", printed="mls", metric="oscr")
+    assert (mls["value"], mls["epochs"], mls["quoted"]) == (0.743, 600, "")
+    assert one(artefact="Table 1", place="tinyimagenet", printed="mls")["value"] == 0.83
+    third = {"artefact": "third party's run", "metric": "auroc"}
+    assert one(**third, split="2")["value"] == 0.84346
+    assert one(**third, split="2")["trainings"] == 1
+    assert (cells["artefact"] == "third party's run").sum() == 5 * 3
+    quoted = one(artefact="Table 1", place="cifar10", printed="msp")["quoted"]
+    assert quoted == "Neal et al., 2018"
+    pooled = one(place="cifar", printed="baseline", task="unknown", metric="aurc")
+    assert (pooled["value"], pooled["over"]) == (0.7355, "seeds")
+
+
+def scores(seed, known, unknown, each=12):
+    """A scores table of so many known and unknown classes, of which a tenth is predicted wrong."""
+    rng, classes = np.random.default_rng(seed), np.arange(known + unknown).repeat(each)
+    label = np.where(classes < known, classes, -2)
+    pred = np.where(rng.random(len(label)) < 0.9, classes, classes + 1) % known
+    table = pd.DataFrame({"sample": [f"s{i:05}" for i in range(len(label))], "source": "x"})
+    table["role"] = np.where(label < 0, "unknown", "known")
+    table = table.assign(group="", **{"class": classes.astype(str)}, label=label, pred=pred)
+    for rule in ("max_softmax_log_odds", "max_logit", "max_softmax"):
+        table[rule] = rng.normal(size=len(label)) + (label >= 0)
+    return table
+
+
+@pytest.fixture
+def collected(monkeypatch, tmp_path):
+    """Makes `tables.collect` find runs of one benchmark, a row of settings each."""
+
+    def put(known, unknown, *runs):
+        rows = []
+        for i, run in enumerate(runs):
+            path = tmp_path / f"{i}" / "scores.parquet"
+            written.write(path, scores(i, known, unknown), {})
+            usual = {"run": f"r{i}", "path": str(path), "method": "softmax", "regime": "baseline"}
+            usual |= {"size": "paper", "network": "vgg32", "seed": 0, "precision": "bfloat16"}
+            rows.append(usual | {"also": "", "protocol": "cifar10", "epochs": 100} | run)
+        notebook = "21_vaze_train"
+
+        def collect(name, size):
+            if name != notebook or size != "paper":
+                raise FileNotFoundError
+            return pd.DataFrame(rows)
+
+        monkeypatch.setattr(tables, "collect", collect)
+        return own_data.table(resamples=20)
+
+    return put
+
+
+def test_a_plain_split_stands_beside_that_split_of_the_third_party(collected):
+    made = collected(
+        6, 4, {"benchmark": "cifar10", "split": 2}, {"benchmark": "cifar10", "split": 3}
+    )
+    each = made[made["artefact"] == "third party's run"].set_index(["split", "metric"])
+    table = scores(0, 6, 4)
+    known = table[table["label"] >= 0]
+    accuracy = (known["pred"] == known["label"]).mean()
+    assert each.loc[("2", "accuracy"), "ours"] == pytest.approx(accuracy)
+    assert each.loc[("2", "accuracy"), "difference"] == pytest.approx(accuracy - 0.9135)
+    assert set(each.index.get_level_values("split")) == {"2", "3"}
+    assert set(each["unit"]) == {"sample"}  # ten classes are too few to be drawn
+    assert each["reason"].str.contains("images compressed once more, precision bfloat16").all()
+    (one,) = made[made["artefact"] == "Table 1"].to_dict("records")
+    assert np.isnan(one["difference"])
+    assert one["reason"] == "quoted from Neal et al., 2018, trained otherwise"
+
+
+def test_a_training_cut_short_takes_no_difference_and_says_so(collected):
+    splits = [{"benchmark": "tinyimagenet", "split": i, "regime": "strong"} for i in range(5)]
+    whole = collected(20, 30, *[split | {"epochs": 600} for split in splits])
+    short = collected(20, 30, *splits[:-1], splits[-1] | {"epochs": 200})
+    assert whole["difference"].notna().all()
+    assert set(whole["epochs"]) == {"600 of 600"}
+    assert set(whole["unit"]) == {"class"}
+    assert short["difference"].isna().all()
+    assert set(short["reason"]) == {"epochs 100 of 600"}
+    assert own_data.counted(short).startswith("0 of 5 can be compared")
+    few = collected(20, 30, *[split | {"epochs": 600} for split in splits[:4]])
+    assert set(few["reason"]) == {"4 of 5 splits"}
+    sd = [scores(i, 20, 30).query("label >= 0").eval("pred == label").mean() for i in range(5)]
+    row = whole[whole["metric"] == "accuracy"].iloc[0]
+    assert (row["ours"], row["sd"]) == pytest.approx((np.mean(sd), np.std(sd, ddof=1)))
+
+
+def test_the_page_counts_what_is_near_and_the_front_page_has_as_many_rows_as_before(collected):
+    splits = [{"benchmark": "tinyimagenet", "split": i, "method": "released"} for i in range(5)]
+    made = collected(20, 30, *[split | {"regime": "strong", "epochs": 600} for split in splits])
+    near = (made["difference"].abs() <= 0.01 + 1e-9).sum()
+    text = own_data.counted(made)
+    assert text.startswith(f"5 of 5 can be compared: {near} within one point")
+    page = own_data.shown(made)
+    assert page["compared"].iloc[-1] == text
+    assert page["remark"].str.contains("the authors' weights").sum() == 5
+    columns = ["of", "artefact", "compared", "paper", "miniature"]
+    others = pd.DataFrame("x", range(10), columns)
+    front = own_data.front(made, others)
+    assert len(front) == 10
+    assert (front["own data"] != "").sum() == 4  # the AUROC of MLS stands in two tables
+    assert list(front) == ["of", "artefact", "compared", "paper", "own data", "miniature"]
+
+
+def test_no_run_gives_no_row(monkeypatch):
+    def collect(*_):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(tables, "collect", collect)
+    made = own_data.table()
+    assert len(made) == 0
+    assert own_data.counted(made).startswith("0 of 0")
