@@ -363,7 +363,7 @@ def test_a_network_of_an_experiment_normalises_and_none_of_an_ensemble_is_left_o
         images = torch.full((1, 3, 32, 32), 0.5)
         mean, std = torch.tensor(models.NORMALISE["kim"])[..., None, None]
         for network in trained.members(exp.network(parts)):
-            network.trunk.register_forward_pre_hook(lambda _, given: seen.extend(given))
             seen = []
+            network.trunk.register_forward_pre_hook(lambda _, given, to=seen: to.extend(given))
             network(images)
             torch.testing.assert_close(seen[0], (images - mean) / std)

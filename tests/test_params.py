@@ -51,6 +51,21 @@ def test_each_line_of_repeats_matches_runs_and_asks_for_seeds_or_all_splits_of_t
     assert run.repeated(run.plan(params / "00_tour" / "mini.yaml")) == []
 
 
+PAPER = [file for file in FILES if file.stem.startswith("paper_")]
+
+
+@pytest.mark.parametrize("file", PAPER, ids=lambda file: file.stem)
+def test_a_file_of_a_papers_size_states_what_its_sources_leave_open(file):
+    settings = experiment.of(run.plan(file).parameters).settings
+    stated = {"weight_decay": f"{settings['optimizer']['weight_decay']:g}"}
+    stated |= {"precision": settings["precision"], "normalise": settings.get("normalise", "none")}
+    comment = " ".join(line.removeprefix("# ") for line in file.read_text().splitlines())
+    said = comment[comment.index("Stated here: ") :]
+    assert {name: re.search(rf"\b{name}=([\w.-]+[\w])", said)[1] for name in stated} == stated
+    warm = settings["schedule"] == "warm_restarts_released"
+    assert ("the text has 20 (App. D.2), schedule=warm_restarts" in said) == warm
+
+
 # Paper 3 at its own size: no file has been run, so the classes are held against what the readers
 # make of folders named as the archives name them.
 

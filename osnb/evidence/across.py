@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from osnb import metrics
+from osnb.evidence import tables
 from osnb.evidence.build import KEYS, Evidence
 
 FEW = 3  # two points lie on a line, and two methods have one of two orders
@@ -68,6 +69,30 @@ def over_splits(numbers: Evidence, *measures: str) -> Evidence:
         none = np.full(column.shape[1], np.nan)
         values[f"{measure}_std"] = np.array([sd.get(key, none) for key in spreads])
     return Evidence(numbers.keys, values)
+
+
+def watched(runs: pd.DataFrame, *measures: str, task: str, resamples: int) -> Evidence:
+    """What was measured after the first and the last epoch, and the least of all epochs.
+
+    Args:
+        runs: from `tables.collect`, with the column place.
+        measures: columns of their histories.
+        task: of the rows.
+        resamples: R; all are the number itself, since a history has no image to draw.
+
+    Returns:
+        A row per run and selection: first, last or lowest.
+    """
+    keys, values = [], []
+    for _, run in runs.iterrows():
+        history = tables.stack(run.to_frame().T, file="history")[[*measures]]
+        ends = {"first": history.iloc[0], "last": history.iloc[-1], "lowest": history.min()}
+        key = {name: str(run.get(name, "")) for name in KEYS} | {"task": task}
+        keys += [key | {"selection": selection} for selection in ends]
+        values += ends.values()
+    rows = np.reshape(np.array(values, float), (len(keys), len(measures)))
+    numbers = {m: rows[:, [i]].repeat(1 + resamples, axis=1) for i, m in enumerate(measures)}
+    return Evidence(pd.DataFrame(keys, columns=[*KEYS, "selection"]), numbers)
 
 
 def mean_over(numbers: Evidence, key: str, name: str, **where: str) -> Evidence:

@@ -8,7 +8,7 @@ import pandas as pd
 from osnb import metrics
 from osnb.evidence import tables
 from osnb.evidence.across import gains, summary
-from osnb.evidence.build import KEYS, Evidence
+from osnb.evidence.build import Evidence
 from osnb.evidence.tasks import UNKNOWN
 
 FPRS = (1e-3, 1e-2, 1e-1, 1.0)  # columns of Table 2
@@ -71,28 +71,6 @@ def table_2(
     dash = fpr * rows["benchmark"].map(unknown) < 1
     rows.loc[dash, ["value", "low", "high", "sd_seeds"]] = np.nan
     return rows.assign(over=over).drop(columns=["task", "metric"])
-
-
-def watched(runs: pd.DataFrame, resamples: int) -> Evidence:
-    """gamma- on validation negatives, as Figure 3 has it: after the first and last epoch, least.
-
-    Args:
-        runs: from `tables.collect`, with the column place.
-        resamples: R; all are the number itself, since a history has no image to draw.
-
-    Returns:
-        A row per run and selection: first, last (epoch) or lowest (of all epochs); the task is
-        `VALIDATION`.
-    """
-    keys, values = [], []
-    for _, run in runs.iterrows():
-        gamma = tables.stack(run.to_frame().T, file="history")["gamma_minus"]
-        ends = {"first": gamma.iloc[0], "last": gamma.iloc[-1], "lowest": gamma.min()}
-        key = {name: str(run.get(name, "")) for name in KEYS} | {"task": VALIDATION}
-        keys += [key | {"selection": selection} for selection in ends]
-        values += ends.values()
-    gammas = np.repeat(np.array(values)[:, None], 1 + resamples, axis=1)
-    return Evidence(pd.DataFrame(keys), {"gamma_minus": gammas})
 
 
 def printed_table_2(selection: str) -> pd.DataFrame:

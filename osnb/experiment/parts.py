@@ -15,6 +15,13 @@ from osnb.datasets.augment import AUGMENT, OPS
 if TYPE_CHECKING:
     from osnb.experiment import Experiment, Machine
 
+# how many images of a role are validation images; those of Kim et al. 2021 are in their Table 2
+VALIDATION = {"held_out": protocols.images, "whole": protocols.whole}
+KIM = {"kim_cifar": (2_000, 2_000), "kim_imagenet": (10_000, 19_700)}
+VALIDATION |= {
+    name: partial(protocols.images, held_out={"known": known, "negative": negative})
+    for name, (known, negative) in KIM.items()
+}
 STILL = 256  # images per batch where nothing is trained
 
 
@@ -114,7 +121,7 @@ def parts(experiment: "Experiment", machine: "Machine") -> Parts:
         others = protocols.PROTOCOLS.bind(other, split=settings["split"])
         others = others(available=set(images.rows["wnid"]))
         classes = protocols.with_negatives(classes, others)
-    divide = {"held_out": protocols.images, "whole": protocols.whole}[settings["validation"]]
+    divide = VALIDATION[settings["validation"]]
     shared = {"seed": settings["seed"], "threads": machine.workers}
     shared |= {"broken": settings["reader"].get("broken", "stop")}
     still = shared | {"batch_size": STILL, "transform": AUGMENT["none"], "shuffle": False}

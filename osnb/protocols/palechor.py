@@ -220,7 +220,13 @@ def superclasses(classes: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def images(classes: pd.DataFrame, files: pd.DataFrame, *, seed: int = 42) -> pd.DataFrame:
+def images(
+    classes: pd.DataFrame,
+    files: pd.DataFrame,
+    *,
+    seed: int = 42,
+    held_out: Mapping[str, int] | None = None,
+) -> pd.DataFrame:
     """A data set's images in a protocol, divided by the authors' rule.
 
     The training files of known and negative classes together are split 80 to 20 into train and
@@ -233,6 +239,7 @@ def images(classes: pd.DataFrame, files: pd.DataFrame, *, seed: int = 42) -> pd.
         files: one row a file: sample (its name with extension, which orders the files of a
             class), wnid, split (train, test, or val). Files of other classes are left out.
         seed: 42 is the released program's; lists in its history were drawn with 4242.
+        held_out: how many images of a role are val, in the place of a fifth of each.
 
     Returns:
         sample, wnid, role, label, split (train, val, test), indexed as `files`: train and val
@@ -258,8 +265,15 @@ def images(classes: pd.DataFrame, files: pd.DataFrame, *, seed: int = 42) -> pd.
         _require(LEAST, "train", classes[classes["role"] != "unknown"], train)
         val = rows[(rows["split"] == "val") & (rows["role"] != "unknown")]
         if val.empty:
-            by_class = {"stratify": train["wnid"], "random_state": seed}
-            train, val = train_test_split(train, train_size=0.8, **by_class)
+            shares = [(train, {"train_size": 0.8})]
+            if held_out:
+                sizes = ({"test_size": count} for count in held_out.values())
+                shares = zip((train[train["role"] == role] for role in held_out), sizes, strict=True)
+            halves = [
+                train_test_split(rows, stratify=rows["wnid"], random_state=seed, **size)
+                for rows, size in shares
+            ]
+            train, val = (pd.concat(half) for half in zip(*halves, strict=True))
         parts = [train, val.assign(split="val"), *parts]
     table = pd.concat(parts)[["sample", "wnid", "role", "label", "split"]]
     table.attrs = dict(classes.attrs)

@@ -16,18 +16,21 @@ import pandas as pd
 from osnb import metrics
 from osnb.base.catalogue import Catalogue
 from osnb.evidence import tables
-from osnb.evidence.across import UNDECIDED, mean_over, over_splits, verdict
+from osnb.evidence.across import UNDECIDED, mean_over, over_splits, verdict, watched
 from osnb.evidence.build import Evidence, Missing, Same, evidence
 from osnb.evidence.claims import arithmetic, compare, computed, printed
 from osnb.evidence.claims.report import SIZES as SIZES
 from osnb.evidence.claims.report import report as report
 from osnb.evidence.kim2021 import whole_splits
 from osnb.evidence.names import CONFIDENCE, in_print, placed
-from osnb.evidence.palechor2023 import watched
+from osnb.evidence.palechor2023 import VALIDATION
 from osnb.evidence.tasks import WITHOUT
 
 PUBLISHED = "published"  # in the column `runs`: decided from osnb/published alone
 FILES = {"last": "scores", "best": "scores_best"}  # scores tables by the epoch they are of
+# what is measured after every epoch, Figure 7 of Vaze et al.
+NORMS = ("norm_known", "norm_unknown", "norm_of_classes")
+NORMS += ("auroc_max_logit", "auroc_max_softmax", "auroc_feature_norm")
 EXACT = 1e-12  # in floats 0.3 - 0.2 - 0.1 is not 0
 ANSWERS = ["answer", "number", "low", "high", "p", "what", "runs", "todo"]
 
@@ -183,15 +186,21 @@ def of_palechor2023(runs: pd.DataFrame, *, rule: str = CONFIDENCE, **settings: A
         part = evidence(runs, "roles", [rule], file=file, **settings)
         parts.append(Evidence(part.keys.assign(selection=selection), part.values))
     both = parts[0] + parts[1]
-    both += watched(runs, both.resamples)
+    both += watched(runs, "gamma_minus", task=VALIDATION, resamples=both.resamples)
     both.keys["printed"] = both.keys["method"].map(names).fillna("")
     return both
 
 
 def of_vaze2022(runs: pd.DataFrame, **settings: Any) -> Evidence:
-    """With standard deviations over splits, and the mean over several other data sets."""
-    found = evidence(placed(runs, "vaze2022"), "shifts", "vaze2022", **settings)
-    return mean_over(over_splits(found, "accuracy", "auroc"), "source", "six-sets", task="far")
+    """With deviations over splits, the mean over several other data sets, and Figure 7's norms."""
+    runs = placed(runs, "vaze2022")
+    found = evidence(runs, "shifts", "vaze2022", **settings)
+    found = mean_over(over_splits(found, "accuracy", "auroc"), "source", "six-sets", task="far")
+    norms = runs[runs["watch"] == "test"]
+    norms = norms.assign(printed=[f"D = {features}" for features in norms["features"]])
+    norms = watched(norms, *NORMS, task="watched", resamples=found.resamples)
+    norms.values["norm_gap"] = norms.values["norm_known"] - norms.values["norm_unknown"]
+    return found + norms
 
 
 def of_kim2021(runs: pd.DataFrame, **settings: Any) -> Evidence:

@@ -78,10 +78,29 @@ def above_cited(printed: Callable, dataset: str) -> np.ndarray:
     return np.array([gain[dataset] / 100])
 
 
-def arpl_cs_boosted(printed: Callable, dataset: str) -> np.ndarray:
-    """AUROC, (ARPL + CS)+ minus the cited ARPL + CS."""
-    auroc = _table_1(printed).loc[dataset]
-    return np.array([(auroc[ARPL_CS] - auroc["ARPL + CS"]) / 100])
+def almost_all_boosted(printed: Callable, _: str) -> np.ndarray:
+    """a quarter of the cases and half a one, minus those in which a + row is not above its own."""
+    gains = _boosts(printed)
+    return np.array([gains.size / 4 + 0.5 - (gains <= 0).sum(axis=None)])
+
+
+def osrci_boosted_more(printed: Callable, _: str) -> np.ndarray:
+    """mean gain in AUROC of OSRCI+ over OSRCI, minus that of (ARPL + CS)+ over ARPL + CS."""
+    osrci, arpl_cs = _boosts(printed).mean(axis=0) / 100
+    return np.array([osrci - arpl_cs])
+
+
+def best_of_table(printed: Callable, dataset: str) -> np.ndarray:
+    """AUROC, (ARPL + CS)+ minus the best other row of Table 1."""
+    auroc = _table_1(printed).loc[dataset] / 100
+    return np.array([auroc[ARPL_CS] - auroc.drop(ARPL_CS).max()])
+
+
+def _boosts(printed: Callable) -> np.ndarray:
+    """(data sets, 2) points of AUROC that the better recipe adds to OSRCI and to ARPL + CS."""
+    auroc = _table_1(printed)
+    newer = ["OSRCI+", ARPL_CS]
+    return auroc[newer].to_numpy() - auroc[[OLDER[name] for name in newer]].to_numpy()
 
 
 def table_6_repeats(printed: Callable, _: str) -> np.ndarray:

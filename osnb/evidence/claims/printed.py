@@ -6,7 +6,7 @@ from osnb.evidence import tables
 from osnb.evidence.build import Evidence
 from osnb.evidence.kim2021 import TABLES, results
 from osnb.evidence.palechor2023 import CCR
-from osnb.evidence.tasks import UNKNOWN
+from osnb.evidence.tasks import OSCR, UNKNOWN
 
 # of Vaze et al. 2022: rows that its tables call otherwise than rows.csv
 ROWS = {"baseline (mls)": "mls", "mls (ours)": "mls", "baseline (msp+)": "msp+"}
@@ -23,23 +23,42 @@ def palechor2023() -> Evidence:
 
 
 def vaze2022() -> Evidence:
-    """Tables 1, 3, 4, 7, 8 and 9, but for the rows that Table 1 cites."""
+    """Tables 1, 3, 4, 7, 8 and 9, but for the rows that Table 1 cites, and two of Table 5.
+
+    Hard is Medium and Hard in Table 3, and Hard alone, here hardest, in Table 9.
+    """
     standard = {"task": UNKNOWN}
     parts = [
         _vaze("1", metric="auroc", **standard).query("source == 'this paper'"),
         _vaze("4", **standard),
         _vaze("3"),
-        _vaze("9", metric="average_precision"),
+        _vaze("9", metric="average_precision").pipe(_alone),
         _vaze("7", metric="auroc", task="far").assign(source=lambda x: x["ood"]),
         _vaze("8", metric="auroc", task="far").assign(source="six-sets"),
+        _steps(),
     ]
-    parts[:4] = [part.assign(source="") for part in parts[:4]]
+    parts = [part.assign(source=part.get("source", "")) for part in parts]
     keys = ["place", "printed", "task", "source"]
     rows = pd.concat(parts)[["table", *keys, "metric", "value"]].dropna(subset="value")
     rows = rows.fillna("").assign(value=rows["value"] / 100)
     rows["table"] = rows.groupby(keys)["table"].transform(lambda names: ", ".join(names.unique()))
     wide = rows.pivot_table(index=["table", *keys], columns="metric", values="value")
     return _evidence(wide.reset_index(), ["table", *keys])
+
+
+def _alone(rows: pd.DataFrame) -> pd.DataFrame:
+    """Table 9's rows, whose Hard is hardest where there is a Medium."""
+    has = rows.dropna(subset="value").query("task == 'medium'")["place"]
+    rows.loc[rows["place"].isin(has) & (rows["task"] == "hard"), "task"] = "hardest"
+    return rows
+
+
+def _steps() -> pd.DataFrame:
+    """The baseline of Table 5, read by its softmax and by its logit."""
+    rows = tables.published("vaze2022", "table5").query("row <= 2")
+    rows = rows.assign(printed=["msp", "mls, baseline"], place="tinyimagenet", task=UNKNOWN)
+    long = rows.melt(["printed", "place", "task"], [f"{m}_pct" for m in OSCR[:3]], "metric")
+    return long.assign(table="Table 5", metric=long["metric"].str.removesuffix("_pct"))
 
 
 def _vaze(number: str, **settings: str) -> pd.DataFrame:
