@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from filelock import Timeout
 
 from osnb.book import record, run
 from osnb.book.batch import engines
@@ -110,6 +111,49 @@ def test_a_worker_or_a_kernel_or_its_source_that_is_killed_costs_no_run(four, vi
     (before,) = record.read(folder(four, 0))["attempts"]
     assert before["state"] == ("interrupted" if victim == "worker" else "failed")
     assert gone(pids.values())
+
+
+STARTS = """
+import subprocess
+child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+(folder / "child.txt").write_text(str(child.pid))
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("victim", ["osnb", "kernel"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_after_a_kill_nothing_of_a_run_goes_on_or_lies_about(four, tmp_path, workers, victim):
+    """Not even what its notebook has started in a session of its own; till then it is locked."""
+    (tmp_path / "temporary").mkdir()
+    book = four.folder / "notebooks" / "10_fixture_train.ipynb"
+    book.write_text(book.read_text().replace("time.sleep(rate)", json.dumps(STARTS)[1:-1]))
+    process = four.start("reproduce", "--workers", workers, env={"TMPDIR": f"{tmp_path}/temporary"})
+    pids = kernel(four, 0)
+    file = folder(four, 0) / "child.txt"
+    while not file.is_file() or not file.read_text():
+        time.sleep(0.05)
+    child = psutil.Process(int(file.read_text()))
+    osnb = psutil.Process(process.pid)
+    family = [child, *osnb.children(recursive=True)]
+    os.kill(process.pid if victim == "osnb" else pids["kernel"], signal.SIGKILL)
+    if victim == "kernel":
+        assert psutil.wait_procs([child], timeout=10)[1] == []  # a run begins again, alone
+    else:
+        while not free(four, 0):
+            time.sleep(0.01)
+        assert not psutil.pid_exists(pids["kernel"])
+        assert psutil.wait_procs(family, timeout=10)[1] == []
+        assert not [*(tmp_path / "temporary").glob("osnb-*")]
+    process.kill()
+    process.communicate()
+
+
+def free(project, n):
+    """Whether nobody holds the lock of run n."""
+    with suppress(Timeout), record.lock(folder(project, n)):
+        return True
+    return False
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -1,15 +1,16 @@
 """run.json, the one source of a run's status: written whole, read so that it tells the truth."""
 
+import errno
 import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ PACKAGES += ("papermill", "distributed")
 CODE = ("osnb", "notebooks", "params")
 STATES = ("running", "failed", "interrupted", "queued", "done")  # first what is not done
 NEEDED = {"notebook": str, "run": str, "state": str, "parameters": dict}  # of every run.json
+held: dict[Path, int] = {}  # descriptors of the locks that this process holds, by run
 BRIEF = ("state", "started", "finished", "seconds", "host", "pid", "commit")  # of old attempts
 
 
@@ -114,17 +116,34 @@ def _folders(runs: Path) -> list[str]:
 # The lock of a run: held by the process that makes it, and free as soon as that is gone.
 
 
-def lock(directory: Path, *, timeout: float = 0):
-    """The lock of the run in `directory`, as a context; the system frees it with its process.
+@contextmanager
+def lock(directory: Path) -> Iterator[None]:
+    """The lock of the run in `directory`; without us it is free when our run's processes ended.
 
     Raises:
-        filelock.Timeout: on entering: another process holds it, for `timeout` seconds.
+        filelock.Timeout: another process holds it.
+        OSError: the file system has no locks.
     """
     from filelock import FileLock
 
     folder = directory.parent.parent / ".locks" / directory.parent.name
     folder.mkdir(parents=True, exist_ok=True)
-    return FileLock(folder / f"{directory.name}.lock", timeout=timeout, poll_interval=0.2)
+    held_by_us = partial(held.__setitem__, directory)
+    file = FileLock(
+        folder / f"{directory.name}.lock", 0, fallback_to_soft=False, on_acquired=held_by_us
+    )
+    try:
+        file.acquire()
+    except OSError as error:
+        if error.errno == errno.ENOSYS:
+            said = f"{folder} lies on a file system without locks: set OSNB_OUT to another one"
+            raise OSError(errno.ENOSYS, said) from None
+        raise
+    try:
+        yield
+    finally:
+        del held[directory]
+        file.release()
 
 
 def _free(directory: Path) -> bool:

@@ -155,6 +155,12 @@ def settled(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return json.loads(json.dumps(found.settings)), found.columns
 
 
+def sweep(directory: Path) -> None:
+    """Take away what killed processes have left in a folder of a run: files half written."""
+    for left in directory.glob(".*-*"):
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
 def _supersede(directory: Path) -> None:
     """Move what the folder holds to its `superseded/`, where one generation is kept."""
     old: Iterable[Path] = [file for file in directory.glob("*") if file.name not in KEPT]
@@ -183,6 +189,7 @@ def publish(directory: Path, target: Path) -> list[str]:
     Returns:
         Names of the results that are larger than `SMALL`, which stay where they are.
     """
+    sweep(target)
     found, there = results(directory), results(target)
     large = [name for name in found if (directory / name).stat().st_size > SMALL]
     small = {name: found[name] for name in found if name not in large}

@@ -124,8 +124,10 @@ def execute(plan: Plan, *, limit: float = 0, through: Callable | None = None) ->
     Returns:
         The content of run.json; `state` is done, failed or interrupted.
     """
-    begin = kernels.started(plan.source.parent) if through is None else nullcontext()
+    lock = record.held.get(plan.directory)
+    begin = kernels.started(plan.source.parent, lock) if through is None else nullcontext()
     with begin as kernel:  # at once: it starts while we find out what it is to do
+        runs.sweep(plan.directory)
         content = {"notebook": plan.notebook, "run": plan.run, "seed": plan.parameters.get("seed")}
         content |= _content(plan) | {"attempts": record.attempts(plan.directory)}
         content |= {"resumed": (_last(plan) or {}).get("epoch", 0)} | record.circumstances()
