@@ -45,10 +45,17 @@ def finish(project, notebook, run="small", inputs=None, **parameters):
     content |= {"parameters": values | {"run": begun.name}, "inputs": inputs or {}}
     del content["versions"]
     content |= record.circumstances() | {"finished": record.now(), "seconds": 1.0}
-    content |= {"outputs": runs.results(begun.directory)}
+    content |= {"outputs": runs.results(begun.directory), "files": runs.beside(begun.directory)}
     record.write(begun.directory, content)
     runs.publish(begun.directory, project.folder / "figures" / notebook / begun.name)
     return begun.directory
+
+
+def sign(folder):
+    """Let run.json say of a run's files what they are now."""
+    found = record.read(folder)
+    found |= {"outputs": runs.results(folder), "files": runs.beside(folder)}
+    record.write(folder, found)
 
 
 def paper(project):

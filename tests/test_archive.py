@@ -8,7 +8,7 @@ import zipfile
 from urllib.parse import unquote
 
 import pytest
-from finished import finish, scores
+from finished import finish, scores, sign
 from rocrate.rocrate import ROCrate
 from typer.testing import CliRunner
 
@@ -115,6 +115,7 @@ def test_a_run_that_printed_one_line_a_million_times_goes_out_and_comes_in(proje
     said = {"output_type": "stream", "name": "stdout", "text": "one line, over and over\n" * 10**6}
     cell = {"cell_type": "code", "metadata": {}, "source": "", "outputs": [said]}
     (folder / "executed.ipynb").write_text(json.dumps({"cells": [cell]}))
+    sign(folder)
     archive.pack(["*"], tmp_path / "x.zip")
     assert (tmp_path / "x.zip").stat().st_size < 200_000
     empty(project)

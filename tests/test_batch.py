@@ -184,6 +184,44 @@ def test_nothing_of_a_batch_listens_beyond_this_machine(four):
     assert not any(b"pickle" in said for said in greetings), "somebody without keys is greeted"
 
 
+ATTACK = """
+import os, sys
+from distributed import Client, Security
+
+def attack(*addresses):
+    for scheme, security in (("tcp", Security()), ("tls", Security.temporary())):
+        for at in addresses:
+            try:
+                with Client(f"{scheme}://{at}", security=security, timeout=1) as client:
+                    client.run_on_scheduler(os.system, f"touch {sys.argv[1]}")
+            except OSError:
+                pass
+
+attack("127.0.0.1:1")  # loads what another user may not be able to read
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+attack(*sys.argv[2:])
+"""
+
+
+@pytest.mark.skipif(os.geteuid() > 0, reason="only root can become another user")
+def test_another_user_of_the_machine_cannot_send_code_to_a_batch(four, tmp_path):
+    fill(four, RUNS, rate=60.0)
+    process = four.start("reproduce", "--workers", 2)
+    try:
+        kernel(four, 0)
+        family = [owner := psutil.Process(process.pid), *owner.children(recursive=True)]
+        opened = [c for each in family for c in each.net_connections()]
+        heard = {f"{c.laddr.ip}:{c.laddr.port}" for c in opened if c.status == "LISTEN"}
+        command = [sys.executable, "-c", ATTACK, tmp_path / "ran", *heard]
+        subprocess.run(command, check=True, capture_output=True, timeout=100)
+        assert heard
+        assert process.poll() is None
+        assert not (tmp_path / "ran").exists()
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def greeting(ip, port):
     """What a listener says to whoever connects and sends nothing; dask without keys: its pickle."""
     with suppress(OSError), socket.create_connection((ip, port), timeout=5) as connection:

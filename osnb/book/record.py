@@ -1,6 +1,7 @@
 """run.json, the one source of a run's status: written whole, read so that it tells the truth."""
 
 import errno
+import hashlib
 import json
 import os
 import platform
@@ -29,7 +30,29 @@ BRIEF = ("state", "started", "finished", "seconds", "host", "pid", "commit")  # 
 
 def write(directory: Path, content: Mapping[str, Any]) -> None:
     """Write the run.json of the run in `directory`."""
-    workbook.write_json(directory / "run.json", content)
+    with workbook.writing(directory / "run.json") as aside:
+        aside.write_text(_sealed(content))
+
+
+def _sealed(content: Mapping[str, Any]) -> str:
+    """As json, whose last entry is the sha256 of all before it."""
+    own = {key: value for key, value in content.items() if key != "sha256"}
+    return _with_seal(json.dumps(own, indent=1, sort_keys=True).removesuffix("\n}"))
+
+
+def _with_seal(text: str) -> str:
+    return f'{text},\n "sha256": "{hashlib.sha256(text.encode()).hexdigest()}"\n}}\n'
+
+
+def _opened(text: str) -> Any:
+    """The content of a sealed text; none of one with another bit."""
+    body = text[: -len(_with_seal(""))]
+    try:
+        found = json.loads(text) if _with_seal(body) == text else {}
+    except (ValueError, RecursionError):
+        return None
+    found.pop("sha256", None)
+    return found
 
 
 def read(directory: Path) -> dict[str, Any] | None:
@@ -41,10 +64,10 @@ def read(directory: Path) -> dict[str, Any] | None:
     """
     try:
         with open(f"{directory}/run.json", encoding="utf8") as file:
-            found = json.load(file)
+            found = _opened(file.read())
     except OSError:
         return None
-    except (ValueError, RecursionError):
+    except UnicodeDecodeError:
         found = None
     if not _is_whole(found):
         return _broken(Path(directory))
@@ -225,7 +248,7 @@ def queue(directory: Path, content: Mapping[str, Any]) -> None:
             return
         directory.mkdir(parents=True, exist_ok=True)
         aside = directory / ".queued.json"
-        aside.write_text(json.dumps(found))
+        aside.write_text(_sealed(found))
         aside.replace(directory / "run.json")
 
 

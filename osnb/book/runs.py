@@ -181,6 +181,19 @@ def results(directory: Path) -> dict[str, str]:
     return {name: workbook.file_hash(directory / name) for name in sorted(names)}
 
 
+def beside(directory: Path) -> dict[str, str]:
+    """Hash of each file of a run that is no result: its notebook, checkpoints, how it began."""
+    files = {file.name for file in directory.glob("[!.]*") if file.is_file()}
+    names = files - {"run.json"} - results(directory).keys()
+    return {name: workbook.file_hash(directory / name) for name in sorted(names)}
+
+
+def changed(directory: Path, files: Mapping[str, str]) -> list[str]:
+    """Those of the files, by name their hash, that are gone or have other bytes now."""
+    there = {name: directory / name for name in files}
+    return [n for n, x in there.items() if not x.is_file() or workbook.file_hash(x) != files[n]]
+
+
 def publish(directory: Path, target: Path) -> list[str]:
     """Make the results in `target` those of the run in `directory`, as far as they are small.
 

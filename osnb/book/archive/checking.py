@@ -198,6 +198,8 @@ def _check_run(key: str, files: dict[str, dict], sums: dict[str, str]) -> None:
         raise ValueError(f"{name} is of {run['notebook']}/{run['run']}, {run['state']}; not done")
     if run["outputs"] != {file: sums[file] for file in files if file not in NO_OUTPUTS}:
         raise ValueError(f"{name} gives other outputs or checksums than the files have")
+    if run["files"].get("executed.ipynb") != sums["executed.ipynb"]:
+        raise ValueError(f"{name} gives another checksum than executed.ipynb has")
     explained = set()
     for file in files.keys() - NO_OUTPUTS:
         if files[file] and _stamp(files[file]) != _stamp(run):

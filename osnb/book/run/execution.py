@@ -47,13 +47,19 @@ def done(plan: Plan) -> bool:
     return (
         found is not None
         and found["state"] == "done"
-        and (plan.directory / "executed.ipynb").is_file()
+        and "executed.ipynb" in (files := _light(found))
+        and not runs.changed(plan.directory, files)
         and found.get("outputs") == runs.results(plan.directory)
         and found["parameters"] == plan.parameters
         and found.get("inputs") == inputs(plan)
         and found.get("settings") == plan.follows["settings"]
         and not follows.changed(found)
     )
+
+
+def _light(found: Mapping[str, Any]) -> dict[str, str]:
+    """The files of a run.json but checkpoints, which end in checksums of their own."""
+    return {k: v for k, v in found.get("files", {}).items() if not k.endswith(".pt")}
 
 
 def _content(plan: Plan) -> dict[str, Any]:
@@ -156,6 +162,7 @@ def _recorded(plan: Plan, content: dict[str, Any]) -> Iterator[Callable[[int, in
     finally:
         spent = {"finished": record.now(), "seconds": round(time.monotonic() - begun, 1)}
         content |= spent | {"outputs": runs.results(plan.directory)}
+        content["files"] = runs.beside(plan.directory)
         content["checklist"] = checklist(plan, content)
         record.write(plan.directory, content)
 
