@@ -190,18 +190,15 @@ from distributed import Security
 from distributed.comm import connect
 
 async def attack(at, scheme, security):
-    options = security.get_connection_args("client")
-    try:
-        await connect(f"{scheme}://{at}", timeout=3, **options)
-        print(f"{scheme}://{at} answers")
-    except Exception:
-        pass
+    await connect(f"{scheme}://{at}", timeout=3, **security.get_connection_args("client"))
+    print(f"{scheme}://{at} answers", flush=True)
 
 async def main(*addresses):
     ways = ("tcp", Security()), ("tls", Security.temporary())
-    await asyncio.gather(*(attack(at, *way) for at in addresses for way in ways))
+    tries = [asyncio.create_task(attack(at, *way)) for at in addresses for way in ways]
+    await asyncio.wait(tries, timeout=10)
+    os._exit(0)
 
-asyncio.run(main("127.0.0.1:1"))  # loads what another user may not be able to read
 os.setgroups([]), os.setgid(65534), os.setuid(65534)
 asyncio.run(main(*sys.argv[1:]))
 """
