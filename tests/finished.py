@@ -8,6 +8,8 @@ import pandas as pd
 from osnb.base import stamps, workbook
 from osnb.book import record, runs
 
+EMPTY = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": []}
+
 
 def scores(seed):
     """Four rows and one rule."""
@@ -40,7 +42,7 @@ def finish(project, notebook, run="small", inputs=None, **parameters):
         for name in ("scores", "scores_best"):
             begun.save(name, table=scores(values["seed"]), inputs={"rows": "0"})
         (begun.directory / "checkpoint.pt").write_bytes(b"not for an archive")
-    (begun.directory / "executed.ipynb").write_text(json.dumps({"cells": []}))
+    (begun.directory / "executed.ipynb").write_text(json.dumps(EMPTY))
     content = begun.stamp() | {"state": "done", "code": stamps.of(begun.goldens)}
     content |= {"parameters": values | {"run": begun.name}, "inputs": inputs or {}}
     del content["versions"]

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from finished import EMPTY
 
 from osnb.base import workbook
 from osnb.book import archive, run
@@ -215,6 +216,12 @@ class Forger:
         for key, value in values.items():
             setattr(self.infos[name], key, value)
 
+    def executed(self, content):
+        """Another executed notebook, which run.json knows."""
+        data = json.dumps(content).encode()
+        self.members[RUN + "executed.ipynb"] = data
+        self.edit(RUN + "run.json", files={"executed.ipynb": hashlib.sha256(data).hexdigest()})
+
     def write(self, path):
         hashes = {name: hashlib.sha256(x).hexdigest() for name, x in self.members.items()}
         hashes = {name: x for name, x in (hashes | self.sums).items() if x and name != MANIFEST}
@@ -352,6 +359,19 @@ FORGED = {
     "a stamp of files that are not there": (
         listed({"x.csv": "0" * 64}), r"table\.json gives other checksums"),
     "a stamp of files of a kind": (listed([["table.csv"]]), r"table\.json gives other checksums"),
+    "no notebook": (lambda f: f.executed({}), r"executed\.ipynb is no notebook of format 4"),
+    "a notebook of five cells": (lambda f: f.executed(EMPTY | {"cells": 5}), "cells is not as"),
+    "a cell of a kind": (lambda f: f.executed(EMPTY | {"cells": [{}]}), r"cells\.0 is not as"),
+    "another notebook than run.json's": (
+        lambda f: f.members.update({RUN + "executed.ipynb": json.dumps(EMPTY).encode() + b" "}),
+        r"another checksum than executed\.ipynb has"),
+    "a headline of a kind": (stamped(headline={"what": 1}), "a headline that cannot be shown"),
+    "a headline of directives": (
+        stamped(headline=[{"what": "a\n```{include} /etc/passwd", "paper": 1, "ours": 2}]),
+        "a headline that cannot be shown"),
+    "a stamp of nothing": (lambda f: f.output("table.json", b"{}"), "stamp of another"),
+    "a size that is none": (
+        state(parameters={"run": "small", "size": "vast", "seed": 0}), "no run says: parameters$"),
     "a history of words": (history(loss=["low"]), "no table of scores, outputs or history"),
     "a history that clears the screen": (history(**{"a\x1b[2J": [1]}), "no table of scores"),
     "an empty history": (history(loss=[]), "no table of scores"),
