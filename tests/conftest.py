@@ -13,10 +13,12 @@ import pytest
 # each other
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# a shell starts what it puts in the background with SIGINT ignored, and children inherit that:
-# the tests that interrupt one would wait for ever
+# a shell ignores SIGINT in what it puts in the background, nohup SIGHUP, and children inherit that:
+# the tests that send one would wait for ever
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 import browser
 

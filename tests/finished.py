@@ -8,6 +8,8 @@ import pandas as pd
 from osnb.base import stamps, workbook
 from osnb.book import record, runs
 
+EMPTY = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": []}
+
 
 def scores(seed):
     """Four rows and one rule."""
@@ -40,15 +42,22 @@ def finish(project, notebook, run="small", inputs=None, **parameters):
         for name in ("scores", "scores_best"):
             begun.save(name, table=scores(values["seed"]), inputs={"rows": "0"})
         (begun.directory / "checkpoint.pt").write_bytes(b"not for an archive")
-    (begun.directory / "executed.ipynb").write_text(json.dumps({"cells": []}))
+    (begun.directory / "executed.ipynb").write_text(json.dumps(EMPTY))
     content = begun.stamp() | {"state": "done", "code": stamps.of(begun.goldens)}
     content |= {"parameters": values | {"run": begun.name}, "inputs": inputs or {}}
     del content["versions"]
     content |= record.circumstances() | {"finished": record.now(), "seconds": 1.0}
-    content |= {"outputs": runs.results(begun.directory)}
+    content |= {"outputs": runs.results(begun.directory), "files": runs.beside(begun.directory)}
     record.write(begun.directory, content)
     runs.publish(begun.directory, project.folder / "figures" / notebook / begun.name)
     return begun.directory
+
+
+def sign(folder):
+    """Let run.json say of a run's files what they are now."""
+    found = record.read(folder)
+    found |= {"outputs": runs.results(folder), "files": runs.beside(folder)}
+    record.write(folder, found)
 
 
 def paper(project):

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from filelock import Timeout
 
 from osnb.book import record, run
 from osnb.book.batch import engines
@@ -112,6 +113,49 @@ def test_a_worker_or_a_kernel_or_its_source_that_is_killed_costs_no_run(four, vi
     assert gone(pids.values())
 
 
+STARTS = """
+import subprocess
+child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+(folder / "child.txt").write_text(str(child.pid))
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("victim", ["osnb", "kernel"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_after_a_kill_nothing_of_a_run_goes_on_or_lies_about(four, tmp_path, workers, victim):
+    """Not even what its notebook has started in a session of its own; till then it is locked."""
+    (tmp_path / "temporary").mkdir()
+    book = four.folder / "notebooks" / "10_fixture_train.ipynb"
+    book.write_text(book.read_text().replace("time.sleep(rate)", json.dumps(STARTS)[1:-1]))
+    process = four.start("reproduce", "--workers", workers, env={"TMPDIR": f"{tmp_path}/temporary"})
+    pids = kernel(four, 0)
+    file = folder(four, 0) / "child.txt"
+    while not file.is_file() or not file.read_text():
+        time.sleep(0.05)
+    child = psutil.Process(int(file.read_text()))
+    osnb = psutil.Process(process.pid)
+    family = [child, *osnb.children(recursive=True)]
+    os.kill(process.pid if victim == "osnb" else pids["kernel"], signal.SIGKILL)
+    if victim == "kernel":
+        assert psutil.wait_procs([child], timeout=10)[1] == []  # a run begins again, alone
+    else:
+        while not free(four, 0):
+            time.sleep(0.01)
+        assert not psutil.pid_exists(pids["kernel"])
+        assert psutil.wait_procs(family, timeout=10)[1] == []
+        assert not [*(tmp_path / "temporary").glob("osnb-*")]
+    process.kill()
+    process.communicate()
+
+
+def free(project, n):
+    """Whether nobody holds the lock of run n."""
+    with suppress(Timeout), record.lock(folder(project, n)):
+        return True
+    return False
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_a_killed_command_left_is_finished_by_the_next(four, workers):
     process = four.start("reproduce", "--workers", workers)
@@ -138,6 +182,45 @@ def test_nothing_of_a_batch_listens_beyond_this_machine(four):
     process.communicate(timeout=60)
     assert {at.ip for at in heard} == {"127.0.0.1"}
     assert not any(b"pickle" in said for said in greetings), "somebody without keys is greeted"
+
+
+ATTACK = """
+import asyncio, os, sys
+from distributed import Security
+from distributed.comm import connect
+
+async def attack(at, scheme, security):
+    await connect(f"{scheme}://{at}", timeout=3, **security.get_connection_args("client"))
+    print(f"{scheme}://{at} answers", flush=True)
+
+async def main(*addresses):
+    ways = ("tcp", Security()), ("tls", Security.temporary())
+    tries = [asyncio.create_task(attack(at, *way)) for at in addresses for way in ways]
+    await asyncio.wait(tries, timeout=10)
+    os._exit(0)
+
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() > 0, reason="only root can become another user")
+def test_another_user_of_the_machine_cannot_talk_to_a_batch(four):
+    fill(four, RUNS, rate=60.0)
+    process = four.start("reproduce", "--workers", 2)
+    try:
+        kernel(four, 0)
+        family = [owner := psutil.Process(process.pid), *owner.children(recursive=True)]
+        opened = [c for each in family for c in each.net_connections()]
+        heard = {f"{c.laddr.ip}:{c.laddr.port}" for c in opened if c.status == "LISTEN"}
+        command = [sys.executable, "-c", ATTACK, *heard]
+        answers = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout
+        assert heard
+        assert process.poll() is None
+        assert answers == b""
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def greeting(ip, port):

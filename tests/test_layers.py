@@ -42,7 +42,8 @@ ROOMS = {
     "book": (
         {"base", "protocols", "datasets", "models", "losses", "train", "scores", "metrics"}
         | {"experiment", "evidence", "teach"},
-        {"filelock", "ipykernel", "jinja2", "numpy", "pandas", "psutil", "typer", "yaml"},
+        {"filelock", "ipykernel", "jinja2", "numpy", "pandas", "psutil", "typer", "yaml"}
+        | {"bleach", "markdown_it"},
         {"dask_jobqueue", "distributed", "filelock", "jupyter_client", "papermill"}
         | {"jsonschema", "nbclient", "nbformat", "nbgrader", "numpy", "pyarrow", "rich", "rocrate"}
         | {"sphinx", "torch", "threadpoolctl"},

@@ -1,18 +1,19 @@
 """Two processes that share batches, beside one process that takes the same two halves."""
 
+import json
 import os
-import shlex
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 from functools import partial
+from pathlib import Path
 
 import cloudpickle
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 import torch
 
@@ -83,7 +84,7 @@ def test_without_batch_norm_two_processes_train_as_one_does(tmp_path, loss, coun
     np.testing.assert_allclose(shared["loss"], plain["loss"], rtol=1e-5)
     np.testing.assert_allclose(shared["size"], plain["size"], rtol=1e-5)
     torch.testing.assert_close(weights(two), weights(one), rtol=1e-4, atol=1e-6)
-    assert not (tmp_path / "two" / "ranks.pkl").exists()
+    assert not [*(tmp_path / "two").glob(".*")]
 
 
 def test_with_batch_norm_they_train_as_one_that_takes_two_halves(tmp_path):
@@ -134,38 +135,54 @@ def test_processes_that_fail_say_why(tmp_path, monkeypatch):
         fit(mlp(), tmp_path, loss=failing, devices=2)
 
 
-def test_processes_of_a_second_machine_join_those_of_the_first(tmp_path, monkeypatch):
-    """Two launchers of one process each, as the README says; here both run on this machine."""
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
-    meet = f"--nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=localhost:{port}"
-    monkeypatch.setenv("OSNB_TORCHRUN", meet)
-    monkeypatch.setattr(ranks, "RESTARTS", 0)
-    file = tmp_path / "two" / "ranks.pkl"
-    join = [sys.executable, "-m", "torch.distributed.run", *meet.split(), "--nproc-per-node=1"]
-    join = shlex.join([*join, "-m", "osnb.train.worker", str(file)])
-    command = f"until [ -s {file} ]; do sleep 0.1; done; exec {join}"
-    one, two = mlp(), mlp()
-    plain = fit(one, tmp_path / "one")
-    pipes = {"stdout": subprocess.DEVNULL, "env": os.environ | ranks.FRESH}
-    with subprocess.Popen(command, shell=True, **pipes) as second:
-        shared = one_of_two(two, tmp_path / "two")
-        assert second.wait(60) == 0
-    np.testing.assert_allclose(shared["loss"], plain["loss"], rtol=1e-5)
-    torch.testing.assert_close(weights(two), weights(one), rtol=1e-4, atol=1e-6)
+def looking(out, labels, *, file):
+    """The entropic loss; process 0 notes what an outsider could find of the processes."""
+    if ranks.number() == 0 and not file.exists():
+        family = [psutil.Process().parent(), *psutil.Process().parent().children()]
+        sockets = [x for each in family for x in each.net_connections() if x.status == "LISTEN"]
+        (folder,) = file.parent.glob(".ranks-*")
+        hosts = sorted({x.laddr.ip for x in sockets})
+        file.write_text(json.dumps({"hosts": hosts, "mode": folder.stat().st_mode & 0o777}))
+    return ENTROPIC(out, labels)
 
 
-def one_of_two(model, directory):
-    """`fit` in one process of this machine, which waits for that of another one."""
-    original = ranks.launch
+def test_processes_meet_where_nobody_else_comes_and_unpickle_nothing(tmp_path):
+    file = tmp_path / "seen.json"
+    fit(mlp(), tmp_path, loss=partial(looking, file=file), devices=2)
+    assert json.loads(file.read_text()) == {"hosts": ["127.0.0.1"], "mode": 0o700}
 
-    def launch(job, devices, *args, **settings):
-        return original(job, 1, *args, **settings)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranks, "launch", launch)
-        return fit(model, directory, devices=2)
+OWNER = """
+import sys, time, torch
+sys.path.insert(0, {tests!r})
+import test_ranks
+from pathlib import Path
+test_ranks.fit(test_ranks.mlp(), Path({folder!r}), loss=test_ranks.slow, devices=2, epochs=200)
+"""
+
+
+@pytest.mark.parametrize("victim", ["owner", "one of them"])
+def test_after_a_kill_no_process_goes_on(tmp_path, victim):
+    code = OWNER.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as owner:
+        until(lambda: (tmp_path / "history.parquet").is_file())
+        first = psutil.Process(owner.pid).children()
+        assert len(first) == 2
+        if victim == "one of them":
+            first[1].kill()
+            until(lambda: not any(map(psutil.Process.is_running, first)))
+            until(lambda: len(psutil.Process(owner.pid).children()) == 2)
+        last = psutil.Process(owner.pid).children()
+        owner.kill()
+    assert psutil.wait_procs(last, timeout=10)[1] == []
+
+
+def until(there, seconds=60):
+    """Wait for something, which takes seconds on a busy machine."""
+    late = time.monotonic() + seconds
+    while not there():
+        assert time.monotonic() < late
+        time.sleep(0.05)
 
 
 def slow(out, labels):

@@ -392,3 +392,82 @@ def test_a_build_that_fails_says_why_and_leaves_the_report_as_it_was(built):
     assert not [name for name in os.listdir(built.parent) if name.startswith(".report-")]
     notebook.write_text(good)
     assert report.build() == built / "index.html"
+
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" onload="STOLEN()"><script>STOLEN()</script></svg>'
+ATTACKS = [  # of Markdown; %s is a file of this machine
+    "```{include} %s\n```",
+    "```{literalinclude} %s\n```",
+    "```{raw} html\n:file: %s\n```",
+    "```{raw} html\n<script>STOLEN()</script>\n```",
+    "```{code-cell}\nprint(open('%s').read())\n```",
+    ":::{figure} %s\n:::",
+    "{download}`%s`",
+    "[x](%s) ![x](%s) [x](file://%s) [x](javascript:STOLEN()) <file://%s>",
+    "<script>STOLEN()</script><img src=x onerror=STOLEN()><iframe src='file://%s'></iframe>",
+    "---\nmyst:\n  substitutions:\n    x: '```{include} %s'\n---\n{{ x }}",
+    "<a href='java\nscript:STOLEN()'>x</a> <svg onload=STOLEN()></svg> <style>@import '%s'</style>",
+]
+OUTPUTS = [
+    {"text/html": "<b onclick=STOLEN()>x</b><script>STOLEN()</script><object data='%s'></object>"},
+    {"application/javascript": "STOLEN()", "text/plain": "\x1b]0;STOLEN\x07\x1b[31mred"},
+    {"text/markdown": "```{include} %s\n```"},
+    {"text/latex": "$\\href{javascript:STOLEN()}{x}$"},
+    {"image/svg+xml": SVG},
+    {"image/png": "no base64 %s"},
+    {"image/png": PNG},
+]
+
+
+def strange(secret):
+    """An executed notebook in which everything is an attack."""
+    named = lambda text: text.replace("%s", str(secret))  # noqa: E731
+    cells = [{"cell_type": "markdown", "metadata": {}, "source": named(x)} for x in ATTACKS]
+    raw = {"raw_mimetype": "text/html"}
+    cells.append({"cell_type": "raw", "metadata": raw, "source": "<script>STOLEN()</script>"})
+    data = [{kind: named(x) for kind, x in out.items()} for out in OUTPUTS]
+    outputs = [{"output_type": "display_data", "metadata": {}, "data": x} for x in data]
+    outputs.append({"output_type": "stream", "name": "stdout", "text": "\x1b[2Jx"})
+    outputs.append({"output_type": "error", "ename": "E", "evalue": "", "traceback": ["\x1b[1mT"]})
+    code = {"metadata": {"mystnb": {"code_prompt_show": "<script>STOLEN()"}}, "outputs": outputs}
+    code |= {"cell_type": "code", "execution_count": 1, "source": "?? <script> no Python"}
+    nested = {"mystnb": {"render_markdown_format": "myst"}, "kernelspec": {"name": "x", "display_name": "x"}}
+    return {"nbformat": 4, "nbformat_minor": 4, "metadata": nested, "cells": [*cells, code]}
+
+
+def import_strange(project, secret, notebook):
+    directory = begun(project).folder / "runs" / NOTEBOOKS[1] / "mini"
+    (directory / "executed.ipynb").write_text(notebook)
+    record.write(directory, record.read(directory) | {"imported": {"archive": "x.zip"}})
+    table = project.folder / "figures" / NOTEBOOKS[1] / "mini" / "table_2b.csv"
+    table.write_text(f'a\n"```\n\n```{{include}} {secret}\n```"\n{{download}}`{secret}`\n')
+    return report.build().parent
+
+
+@pytest.mark.slow
+def test_of_an_imported_run_nothing_but_text_and_pictures_is_shown(project, tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the secret of this machine")
+    built = import_strange(project, secret, json.dumps(strange(secret)))
+    for file in built.rglob("*"):
+        assert not file.is_file() or b"the secret of this" not in file.read_bytes(), file
+    page = Page(path := built / NOTEBOOKS[1] / "mini.html")
+    text = re.search(r"<article.*</article>", path.read_text(), re.DOTALL)[0]
+    assert not re.search(r"<(script|iframe|object|style|svg)|<[^>]*\son\w+=", text)
+    assert not [x for x in page.links if x.startswith(("file:", "javascript:")) or "secret" in x]
+    assert "include" in page.text
+    assert "red" in page.text
+    assert "\x1b" not in text
+    assert [x[:25] for x in page.fetched if x.startswith("data:image")] == [
+        "data:image/svg+xml;base64",
+        "data:image/png;base64,iVB",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("content", ["{}", "[" * 100_000, '{"cells": 5}', "not json"])
+def test_an_executed_notebook_that_is_none_is_named_and_the_report_is_made(
+    project, tmp_path, content
+):
+    built = import_strange(project, tmp_path / "secret.txt", content)
+    assert "It is not shown: " in Page(built / NOTEBOOKS[1] / "mini.html").text

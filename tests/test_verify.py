@@ -1,6 +1,7 @@
 """Each way in which a figure stops following from what its stamp says, and nothing else."""
 
 import json
+import random
 import shutil
 
 import pytest
@@ -34,7 +35,7 @@ def test_all_is_well_in_figures_and_in_runs(project):
     paper(project)
     rows = verify()
     assert {row["verdict"] for row in rows} == {"follows"}
-    assert len(rows) == 2 * (2 * 3 + 1)  # a table, and of training runs two scores tables
+    assert len(rows) == 2 * (2 * 3 + 1) + 3  # table, two scores tables of trainings, run.json
     assert {row["run"] for row in rows} == {
         "12_fixture_train/small",
         "12_fixture_train/small-seed1",
@@ -47,6 +48,23 @@ def test_a_file_that_was_edited_or_is_gone(folder):
     assert wrong() == {RESULT: ("edited", "table.csv has other bytes than its stamp says")}
     (folder / "13_fixture_results/small/table.csv").unlink()
     assert wrong() == {RESULT: ("missing", "table.csv is gone")}
+
+
+def test_a_flipped_bit_in_any_file_of_figures_and_runs(project):
+    paper(project)
+    files = [x for base in ("figures", "runs") for x in (project.folder / base).rglob("*")]
+    files = [x for x in files if x.is_file() and ".locks" not in x.parts]
+    assert {"run.json", "begun.json", "executed.ipynb", "checkpoint.pt"} < {x.name for x in files}
+    draw = random.Random(0)
+    for file in files:
+        content = file.read_bytes()
+        for bit in draw.sample(range(8 * len(content)), 3):
+            flipped = bytearray(content)
+            flipped[bit // 8] ^= 1 << bit % 8
+            file.write_bytes(flipped)
+            assert wrong(), f"bit {bit} of {file}"
+        file.write_bytes(content)
+    assert wrong() == {}
 
 
 def test_a_drawing_without_a_stamp(folder):

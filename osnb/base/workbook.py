@@ -146,10 +146,15 @@ def verified(path: Path) -> Path:
     return path
 
 
+def as_json(content: Mapping) -> str:
+    """`content` as indented json with sorted keys: equal contents give equal texts."""
+    return json.dumps(content, indent=1, sort_keys=True) + "\n"
+
+
 def write_json(path: Path, content: Mapping) -> None:
-    """Write `content` as indented json with sorted keys, aside and renamed."""
+    """Write `content` `as_json`, aside and renamed."""
     with writing(path) as aside:
-        aside.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+        aside.write_text(as_json(content))
 
 
 # What a notebook declares: its code cells, and its parameters held against their types.

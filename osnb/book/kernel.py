@@ -1,9 +1,11 @@
 """The process that a run's kernel is forked from: python -m osnb.book.kernel.
 
-For every connection file that standard input names it forks a kernel and prints its number, until
-the owner has ended. What of `SLOW` a kernel had imported at its end, it imports before it forks
-the next one: nobody waits for that again. Of this package a kernel takes nothing over, so that
-code that was edited is read anew.
+For every connection file that standard input, a socket, names it forks a kernel and prints its
+number, until the owner has ended. Then it ends whatever their notebooks have started.
+
+What of `SLOW` a kernel had imported at its end, it imports before it forks the next one: nobody
+waits for that again. Of this package a kernel takes nothing over, so that code that was edited is
+read anew.
 
 The kernel is IPython's own, started and ended faster. A cell that imports runs with the collector
 off, and what it has loaded is frozen: otherwise the collector walks again and again over the
@@ -11,13 +13,17 @@ hundred thousand objects of torch, none of which ever goes. At the end nothing i
 """
 
 import atexit
+import ctypes
 import gc
 import json
 import os
 import resource
+import shutil
 import signal
+import socket
 import sys
 import warnings
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -26,6 +32,7 @@ from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 
 ENDING = 10  # seconds that the answer to a request to end may take
+ADOPTS = 36  # PR_SET_CHILD_SUBREAPER: whose parent has ended becomes our child
 FORKS = sys.platform == "linux"  # elsewhere a library may not outlive it: one process, one kernel
 # what takes long to import, but nothing that asks meanwhile whether it is in a notebook: pandas
 # does, and would print wide tables otherwise
@@ -101,20 +108,52 @@ def main() -> None:
     gc.disable()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # none that has ended is kept as a zombie
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the kernel can heed it
-    answers = os.dup(1)
+    if FORKS:
+        ctypes.CDLL(None).prctl(ADOPTS, 1, 0, 0, 0)
+    answers, locks, last = os.dup(1), [], None
     os.dup2(2, 1)  # what a library prints is no answer
     with TemporaryFile(buffering=0) as met:
-        for file in sys.stdin:
+        while file := _named(locks):
             for name in os.pread(met.fileno(), 4096, 0).decode().split():
                 import_module(name)
             gc.freeze()
             if not FORKS or not _forked():
                 os.write(answers, b"%d\n" % os.getpid())
                 os.close(answers)
-                _serve(Path(file.strip()))
+                os.environ["OSNB_LOCK"] = " ".join(map(str, locks))
+                _serve(file)
                 os.pwrite(met.fileno(), " ".join(x for x in SLOW if x in sys.modules).encode(), 0)
                 _leave()
+            last = file.parent
+        _end(last)
     os._exit(0)
+
+
+def _named(locks: list[int]) -> Path | None:
+    """The next connection file; none once our owner has ended. `locks` becomes the run's lock.
+
+    It is the owner's descriptor: without him the lock is free when we too have ended.
+    """
+    for lock in locks:
+        os.close(lock)
+    with socket.socket(fileno=os.dup(0)) as owner:
+        name, locks[:], *_ = socket.recv_fds(owner, 4096, 1)
+    for lock in locks:
+        os.set_inheritable(lock, False)
+    return Path(name.decode()) if name else None
+
+
+def _end(folder: Path | None) -> None:
+    """End all that kernels have left running, and take the last one's folder away."""
+    import psutil
+
+    while left := psutil.Process().children(recursive=True):
+        for process in left:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(left, timeout=1)
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _forked() -> int:

@@ -1,15 +1,17 @@
 """run.json, the one source of a run's status: written whole, read so that it tells the truth."""
 
+import errno
+import hashlib
 import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,12 +24,35 @@ PACKAGES += ("papermill", "distributed")
 CODE = ("osnb", "notebooks", "params")
 STATES = ("running", "failed", "interrupted", "queued", "done")  # first what is not done
 NEEDED = {"notebook": str, "run": str, "state": str, "parameters": dict}  # of every run.json
+held: dict[Path, int] = {}  # descriptors of the locks that this process holds, by run
 BRIEF = ("state", "started", "finished", "seconds", "host", "pid", "commit")  # of old attempts
 
 
 def write(directory: Path, content: Mapping[str, Any]) -> None:
     """Write the run.json of the run in `directory`."""
-    workbook.write_json(directory / "run.json", content)
+    with workbook.writing(directory / "run.json") as aside:
+        aside.write_text(_sealed(content))
+
+
+def _sealed(content: Mapping[str, Any]) -> str:
+    """As json, whose last entry is the sha256 of all before it."""
+    own = {key: value for key, value in content.items() if key != "sha256"}
+    return _with_seal(json.dumps(own, indent=1, sort_keys=True).removesuffix("\n}"))
+
+
+def _with_seal(text: str) -> str:
+    return f'{text},\n "sha256": "{hashlib.sha256(text.encode()).hexdigest()}"\n}}\n'
+
+
+def _opened(text: str) -> Any:
+    """The content of a sealed text; none of one with another bit."""
+    body = text[: -len(_with_seal(""))]
+    try:
+        found = json.loads(text) if _with_seal(body) == text else {}
+    except (ValueError, RecursionError):
+        return None
+    found.pop("sha256", None)
+    return found
 
 
 def read(directory: Path) -> dict[str, Any] | None:
@@ -39,10 +64,10 @@ def read(directory: Path) -> dict[str, Any] | None:
     """
     try:
         with open(f"{directory}/run.json", encoding="utf8") as file:
-            found = json.load(file)
+            found = _opened(file.read())
     except OSError:
         return None
-    except (ValueError, RecursionError):
+    except UnicodeDecodeError:
         found = None
     if not _is_whole(found):
         return _broken(Path(directory))
@@ -114,17 +139,34 @@ def _folders(runs: Path) -> list[str]:
 # The lock of a run: held by the process that makes it, and free as soon as that is gone.
 
 
-def lock(directory: Path, *, timeout: float = 0):
-    """The lock of the run in `directory`, as a context; the system frees it with its process.
+@contextmanager
+def lock(directory: Path) -> Iterator[None]:
+    """The lock of the run in `directory`; without us it is free when our run's processes ended.
 
     Raises:
-        filelock.Timeout: on entering: another process holds it, for `timeout` seconds.
+        filelock.Timeout: another process holds it.
+        OSError: the file system has no locks.
     """
     from filelock import FileLock
 
     folder = directory.parent.parent / ".locks" / directory.parent.name
     folder.mkdir(parents=True, exist_ok=True)
-    return FileLock(folder / f"{directory.name}.lock", timeout=timeout, poll_interval=0.2)
+    held_by_us = partial(held.__setitem__, directory)
+    file = FileLock(
+        folder / f"{directory.name}.lock", 0, fallback_to_soft=False, on_acquired=held_by_us
+    )
+    try:
+        file.acquire()
+    except OSError as error:
+        if error.errno == errno.ENOSYS:
+            said = f"{folder} lies on a file system without locks: set OSNB_OUT to another one"
+            raise OSError(errno.ENOSYS, said) from None
+        raise
+    try:
+        yield
+    finally:
+        del held[directory]
+        file.release()
 
 
 def _free(directory: Path) -> bool:
@@ -206,7 +248,7 @@ def queue(directory: Path, content: Mapping[str, Any]) -> None:
             return
         directory.mkdir(parents=True, exist_ok=True)
         aside = directory / ".queued.json"
-        aside.write_text(json.dumps(found))
+        aside.write_text(_sealed(found))
         aside.replace(directory / "run.json")
 
 

@@ -155,6 +155,12 @@ def settled(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return json.loads(json.dumps(found.settings)), found.columns
 
 
+def sweep(directory: Path) -> None:
+    """Take away what killed processes have left in a folder of a run: files half written."""
+    for left in directory.glob(".*-*"):
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
 def _supersede(directory: Path) -> None:
     """Move what the folder holds to its `superseded/`, where one generation is kept."""
     old: Iterable[Path] = [file for file in directory.glob("*") if file.name not in KEPT]
@@ -175,6 +181,19 @@ def results(directory: Path) -> dict[str, str]:
     return {name: workbook.file_hash(directory / name) for name in sorted(names)}
 
 
+def beside(directory: Path) -> dict[str, str]:
+    """Hash of each file of a run that is no result: its notebook, checkpoints, how it began."""
+    files = {file.name for file in directory.glob("[!.]*") if file.is_file()}
+    names = files - {"run.json"} - results(directory).keys()
+    return {name: workbook.file_hash(directory / name) for name in sorted(names)}
+
+
+def changed(directory: Path, files: Mapping[str, str]) -> list[str]:
+    """Those of the files, by name their hash, that are gone or have other bytes now."""
+    there = {name: directory / name for name in files}
+    return [n for n, x in there.items() if not x.is_file() or workbook.file_hash(x) != files[n]]
+
+
 def publish(directory: Path, target: Path) -> list[str]:
     """Make the results in `target` those of the run in `directory`, as far as they are small.
 
@@ -183,6 +202,7 @@ def publish(directory: Path, target: Path) -> list[str]:
     Returns:
         Names of the results that are larger than `SMALL`, which stay where they are.
     """
+    sweep(target)
     found, there = results(directory), results(target)
     large = [name for name in found if (directory / name).stat().st_size > SMALL]
     small = {name: found[name] for name in found if name not in large}

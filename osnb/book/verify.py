@@ -8,7 +8,7 @@ from typing import Any
 
 from osnb import experiment
 from osnb.base import stamps, workbook
-from osnb.book import follows, runs
+from osnb.book import follows, record, runs
 from osnb.book.run import plans
 from osnb.evidence.tables import described, repeats
 
@@ -55,7 +55,7 @@ def verify() -> list[dict[str, str]]:
     rows = []
     for each in artefacts:
         verdict, what = verdicts[each.path]
-        if verdict == "follows":
+        if verdict == "follows" and each.path.name != "run":
             verdict, what = _from_inputs(each, tables, verdicts) or (verdict, what)
         row = {"artefact": shown(each.path), "run": each.key, "verdict": verdict, "what": what}
         rows.append(row)
@@ -107,7 +107,16 @@ def _artefacts(folder: Path) -> Iterator[Artefact]:
     for file in sorted(folder.glob("*.json")):
         if file.name not in stamps.RECORDS and (stamp := stamps.read(file)):
             explained |= {*stamp["files"]}
-            yield Artefact(file.with_suffix(""), stamp, _bytes(folder, stamp["files"]))
+            wrong = _bytes(folder, stamp["files"])
+            if file.read_text(encoding="utf8") != workbook.as_json(stamp):
+                wrong = "edited", f"{file.name} is not as it was written"
+            yield Artefact(file.with_suffix(""), stamp, wrong)
+    run = record.read(folder) or {"state": ""}
+    if run["state"] == "done":
+        wrong = _bytes(folder, run.get("files", {})) or ("follows", "")
+        yield Artefact(folder / "run", run, wrong)
+    elif run.get("error", {}).get("name") == "BrokenRecord":
+        yield Artefact(folder / "run", None, ("edited", run["error"]["value"]))
     for file in sorted(file for pattern in EXPLAINED for file in folder.glob(pattern)):
         if file.name not in explained:
             broken = file.with_suffix(".json").is_file()

@@ -254,8 +254,7 @@ class Run:
             "learning_rate": self.optimizer.param_groups[0]["lr"],
             "loss": ranks.total(self.loss_sum).item() / self.samples,
         }
-        validated = ranks.from_first(lambda: self.validate(self.model))
-        self.history.append(row | {key: float(value) for key, value in validated.items()})
+        self.history.append(row | ranks.from_first(self._validated))
         self._begin()
         if ranks.number() == 0 and _best(self.history) == len(self.history):
             # first, so that a run killed in between repeats this epoch and writes it again
@@ -264,6 +263,9 @@ class Run:
         self.keep()
         self.frame()
         return self.history[-1]
+
+    def _validated(self) -> dict[str, float]:
+        return {key: float(value) for key, value in self.validate(self.model).items()}
 
     def keep(self) -> None:
         """Write the checkpoint: one process does, with what all of them know."""

@@ -1,16 +1,19 @@
 """Several processes that share every batch, what stops them, and what a person sees meanwhile.
 
-It is plain DistributedDataParallel under torchrun.
+It is plain DistributedDataParallel among processes of this machine.
 
-`launch` writes the run to a file and starts `torchrun` on it as a child process, so that the
-kernel of a notebook never forks after CUDA. Each process takes its part of the same global
-batches and torch averages their gradients; process 0 alone validates and writes. A process that
-dies takes the others down, and torchrun starts all of them again from the last checkpoint.
+`launch` starts them as children, so that the kernel of a notebook never forks after CUDA. Each
+takes its part of the same global batches and torch averages their gradients; process 0 alone
+validates and writes. If one dies, the others are ended and all go on from the last checkpoint.
+
+No other user can send them code: they meet in a folder that is the owner's alone, speak over the
+loopback, and unpickle nothing of what they exchange. Their job comes through a pipe from their
+owner; they end when its other end is closed, however the owner has ended.
 """
 
+import io
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -18,24 +21,23 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 from torch import Tensor, distributed, nn
 
-from osnb.base import workbook
-
 RESTARTS = 3
 TALK = 20  # steps between two of them in which processes agree on stopping
 TOLD = "osnb: "
-# a store of its own for every start: in a shared one, addresses of processes that died are found
-FRESH = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+INTERRUPTED = 130  # exit code of a process that has kept its step
+LOOPBACK = "lo" if sys.platform == "linux" else "lo0"
 
 
 def count() -> int:
-    """Processes that share a batch; 1 outside of torchrun."""
+    """Processes that share a batch; 1 outside of `launch`."""
     return distributed.get_world_size() if distributed.is_initialized() else 1
 
 
@@ -80,18 +82,29 @@ def _reduced(value: Tensor, how) -> Tensor:
 
 def from_first(compute: Callable[[], Any]) -> Any:
     """What process 0 computes, in every process."""
-    shared = [compute() if number() == 0 else None]
-    if count() > 1:
-        distributed.broadcast_object_list(shared)
-    return shared[0]
+    return gathered(compute() if number() == 0 else None)[0]
 
 
 def gathered(value: Any) -> list:
-    """Every process's value, in every process."""
-    values = [value] * count()
-    if count() > 1:
-        distributed.all_gather_object(values, value)
-    return values
+    """Every process's value, of tensors and plain values, in every process."""
+    if count() == 1:
+        return [value]
+    buffer = io.BytesIO()
+    torch.save(value, buffer)  # torch's own way for objects unpickles what it receives
+    mine = torch.frombuffer(buffer.getbuffer(), dtype=torch.uint8)
+    sizes = [torch.zeros((), dtype=torch.int64, device=_where()) for _ in range(count())]
+    distributed.all_gather(sizes, torch.tensor(len(mine), device=_where()))
+    parts = [torch.zeros(int(max(sizes)), dtype=torch.uint8, device=_where()) for _ in sizes]
+    distributed.all_gather(
+        parts, nn.functional.pad(mine, (0, len(parts[0]) - len(mine))).to(_where())
+    )
+    whole = (part[:size].cpu().numpy().tobytes() for part, size in zip(parts, sizes, strict=True))
+    return [torch.load(io.BytesIO(each), weights_only=True) for each in whole]
+
+
+def _where() -> str:
+    """The device through which processes talk."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def agreed(value: int, step: int) -> int:
@@ -100,20 +113,18 @@ def agreed(value: int, step: int) -> int:
         return value
     if step % TALK:
         return 0
-    shared = torch.tensor(value, device="cuda" if torch.cuda.is_available() else "cpu")
+    shared = torch.tensor(value, device=_where())
     distributed.broadcast(shared, 0)
     return int(shared)
 
 
 def launch(job: Callable[[], None], devices: int, directory: Path, heard: Callable) -> None:
-    """Carry out `job` in `devices` processes of this machine, under torchrun.
-
-    $OSNB_TORCHRUN adds options, such as those for several machines.
+    """Carry out `job` in `devices` processes of this machine.
 
     Args:
         job: called in every process once they know each other.
-        devices: processes on this machine.
-        directory: where the job is kept for the processes to read.
+        devices: processes.
+        directory: where they meet, in a folder that goes with them.
         heard: called with what process 0 has told.
 
     Raises:
@@ -122,41 +133,73 @@ def launch(job: Callable[[], None], devices: int, directory: Path, heard: Callab
     """
     import cloudpickle
 
-    file = Path(directory) / "ranks.pkl"
-    with workbook.writing(file) as aside:  # all at once: an optimizer keeps its model's parameters
-        aside.write_bytes(cloudpickle.dumps(job))
-    command = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={devices}"]
-    command += shlex.split(os.environ.get("OSNB_TORCHRUN", "--standalone"))
-    command += [f"--max-restarts={RESTARTS}", "-m", "osnb.train.worker", str(file)]
-    try:
-        code, lines = _relayed(command, heard)
-    finally:
-        file.unlink()
-    if code:
-        ended = "\n".join(lines)
-        raise RuntimeError(f"{devices} processes failed {1 + RESTARTS} times:\n{ended}")
+    content = cloudpickle.dumps(job)  # all at once: an optimizer keeps its model's parameters
+    for _ in range(1 + RESTARTS):
+        with TemporaryDirectory(prefix=".ranks-", dir=directory) as folder:  # of mode 0700
+            lines: deque = deque(maxlen=100)
+            if _carried_out(content, devices, f"{folder}/store", heard, lines):
+                return
+    ended = "\n".join(lines)
+    raise RuntimeError(f"{devices} processes failed {1 + RESTARTS} times:\n{ended}")
 
 
-def _relayed(command: list[str], heard: Callable) -> tuple[int, deque]:
-    """Run a command; its exit code and last lines. An interrupt reaches it and is waited for."""
-    lines: deque = deque(maxlen=100)
-    threads = {"OMP_NUM_THREADS": str(torch.get_num_threads())}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with subprocess.Popen(
-        command, **pipes, env=os.environ | threads | FRESH, start_new_session=True
-    ) as child:
+def _carried_out(job: bytes, devices: int, store: str, heard: Callable, lines: deque) -> bool:
+    """Whether every process has done the job. An interrupt reaches them and is waited for."""
+    inside, outside = os.pipe()
+    processes = [_worker(number, devices, store, outside) for number in range(devices)]
+    os.close(outside)
+    for process in processes:
+        threading.Thread(target=_given, args=(process, job, processes), daemon=True).start()
+    with open(inside, encoding="utf8", errors="replace") as said:
         try:
-            for line in child.stdout:
+            for line in said:
                 told = _told(line)
                 if "row" in told:
                     heard(told)
                 elif line.strip():
                     lines.append(told.get("error", line).rstrip())
+            return all(process.wait() == 0 for process in processes)
         except KeyboardInterrupt:
-            child.send_signal(signal.SIGINT)
-            child.wait()
+            for process in processes:
+                process.send_signal(signal.SIGINT)
+            for process in processes:
+                process.wait()
             raise
-    return child.returncode, lines
+        finally:
+            _end(processes)
+
+
+def _worker(number: int, devices: int, store: str, out: int) -> subprocess.Popen:
+    """A process that holds the run's lock too: until it has ended, nobody else makes the run."""
+    named = {"OSNB_RANK": f"{number} {devices}", "OMP_NUM_THREADS": str(torch.get_num_threads())}
+    named |= {"GLOO_SOCKET_IFNAME": LOOPBACK, "NCCL_SOCKET_IFNAME": LOOPBACK}
+    return subprocess.Popen(
+        [sys.executable, "-m", "osnb.train.worker", store],
+        env=os.environ | named,
+        stdin=subprocess.PIPE,
+        stdout=out,
+        stderr=out,
+        start_new_session=True,
+        pass_fds=[int(lock) for lock in os.environ.get("OSNB_LOCK", "").split()],
+    )
+
+
+def _given(process: subprocess.Popen, job: bytes, processes: list[subprocess.Popen]) -> None:
+    """Give a process its job and wait for it; one that fails takes the others down."""
+    with suppress(OSError, ValueError):  # it has ended before it has read all
+        process.stdin.write(len(job).to_bytes(8, "big") + job)
+        process.stdin.flush()
+    if process.wait() not in (0, INTERRUPTED):
+        _end(processes)
+
+
+def _end(processes: list[subprocess.Popen]) -> None:
+    for process in processes:
+        process.kill()
+    for process in processes:
+        process.wait()
+        with suppress(OSError):
+            process.stdin.close()
 
 
 def _told(line: str) -> dict:

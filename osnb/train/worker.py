@@ -1,12 +1,11 @@
-"""One of the processes that torchrun starts: python -m osnb.train.worker FILE."""
+"""One of the processes that share batches: python -m osnb.train.worker STORE, its job in stdin."""
 
 import faulthandler
 import os
-import stat
 import sys
-from collections.abc import Callable
-from pathlib import Path
+import threading
 
+import cloudpickle
 import torch
 from torch import distributed
 
@@ -15,19 +14,24 @@ from osnb.train import ranks
 JOIN = 60  # seconds that processes may take to meet
 
 
-def main(file: str) -> None:
-    """Join the others, then do the job in the file."""
+def main(store: str) -> None:
+    """Join the others through the file `store`, then do the job that our owner has written."""
+    size = int.from_bytes(sys.stdin.buffer.read(8), "big")
+    content = sys.stdin.buffer.read(size)
+    threading.Thread(target=_end_with_owner, daemon=True).start()
+    rank, world = map(int, os.environ["OSNB_RANK"].split())
     cuda = torch.cuda.is_available()
     if cuda:
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    # gloo sometimes waits for ever after a restart; who does not meet the others starts again
+        torch.cuda.set_device(rank)
+    # gloo sometimes waits for ever; who does not meet the others starts again
     faulthandler.dump_traceback_later(JOIN, exit=True)
-    distributed.init_process_group("nccl" if cuda else "gloo")
+    meet = {"store": distributed.FileStore(store, world), "rank": rank, "world_size": world}
+    distributed.init_process_group("nccl" if cuda else "gloo", **meet)
     faulthandler.cancel_dump_traceback_later()
     try:
-        _job(Path(file))()
-    except KeyboardInterrupt as interrupt:
-        sys.exit(f"interrupted: {interrupt}")
+        cloudpickle.loads(content)()
+    except KeyboardInterrupt:
+        sys.exit(ranks.INTERRUPTED)
     except Exception as error:
         ranks.tell({"error": f"{type(error).__name__}: {error}"[:2000]}, every=True)
         raise
@@ -35,19 +39,10 @@ def main(file: str) -> None:
         distributed.destroy_process_group()
 
 
-def _job(file: Path) -> Callable[[], None]:
-    """What the file holds, which loading it may already carry out: hence only our own.
-
-    Raises:
-        PermissionError: it belongs to another user, or others may write to it.
-    """
-    import cloudpickle
-
-    with file.open("rb") as opened:
-        about = os.fstat(opened.fileno())  # of what is read, whoever renames files meanwhile
-        if about.st_uid != os.geteuid() or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise PermissionError(f"{file} is not only yours to write, so it is not loaded")
-        return cloudpickle.loads(opened.read())
+def _end_with_owner() -> None:
+    """End as soon as the owner's end of the pipe is closed, by itself or by its death."""
+    os.read(0, 1)
+    os._exit(1)
 
 
 if __name__ == "__main__":

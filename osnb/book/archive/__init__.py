@@ -16,7 +16,7 @@ from osnb.base import stamps, workbook
 from osnb.book import record, zips
 from osnb.book.archive.checking import LOCK, MANIFEST, METADATA, check, made_so, parts
 from osnb.book.runs import PAPERS as DIGITS
-from osnb.book.runs import publish, results
+from osnb.book.runs import changed, publish, results
 from osnb.book.verify import params_file
 from osnb.evidence.gallery import PAPERS
 
@@ -83,7 +83,7 @@ def _check_whole(key: str, run: dict[str, Any]) -> None:
         raise ValueError(f"only finished runs go into an archive; {key} is {run['state']}")
     folder = workbook.out() / "runs" / key
     lost = {name for name, _ in results(folder).items() ^ run["outputs"].items()}
-    lost |= set() if (folder / "executed.ipynb").is_file() else {"executed.ipynb"}
+    lost |= {*changed(folder, {"executed.ipynb": run["files"].get("executed.ipynb", "")})}
     if lost:
         raise ValueError(
             f"{key} is not what its run.json says ({', '.join(sorted(lost))}); run it again"
@@ -142,7 +142,8 @@ def unpack(file: Path, *, force: bool = False) -> dict[str, str]:
         source = {"archive": file.name, "sha256": workbook.file_hash(file), "when": record.now()}
         for key, run in runs.items():
             if here[key] != "same":
-                _place(archive, key, run | {"imported": source})
+                files = {"executed.ipynb": run["files"]["executed.ipynb"]}  # all that comes along
+                _place(archive, key, run | {"imported": source, "files": files})
             publish(_folder(key), workbook.out() / "figures" / key)
     words = {"same": "here already, the same", "other": "imported, replacing another"}
     return {
@@ -164,7 +165,7 @@ def _standing(key: str, run: dict[str, Any]) -> str:
     if found.get("state") in {"queued", "running"}:
         return "running"
     alike = all(found.get(k) == run[k] for k in ("state", "code", "inputs", "outputs"))
-    whole = (folder / "executed.ipynb").is_file() and results(folder) == run["outputs"]
+    whole = not changed(folder, found.get("files", {})) and results(folder) == run["outputs"]
     return "same" if alike and whole else "other"
 
 

@@ -155,6 +155,24 @@ def _stated(name: str, content: bytes) -> dict[str, Any]:
         raise ValueError(f"{name} is no json") from None
     if not isinstance(stated, dict):
         raise ValueError(f"{name} holds a {type(stated).__name__}, not an object")
+    return notebook(name, stated) if name.endswith(".ipynb") else stated
+
+
+def notebook(name: str | Path, stated: Any) -> dict[str, Any]:
+    """What a file states, once it is known to be a notebook.
+
+    Raises:
+        ValueError: it is none, after the schema of its nbformat; the message names the place.
+    """
+    from nbformat.validator import iter_validate
+
+    minor = stated.get("nbformat_minor") if isinstance(stated, dict) else None
+    if not isinstance(minor, int) or stated.get("nbformat") != 4:
+        raise ValueError(f"{name} is no notebook of format 4")
+    faults = iter_validate(stated, version=4, version_minor=min(minor, 5), relax_add_props=True)
+    if fault := next(faults, None):
+        place = ".".join(map(str, fault.absolute_path)) or "its top"
+        raise ValueError(f"{name} is no notebook: {place} is not as notebooks have it")
     return stated
 
 
@@ -198,17 +216,30 @@ def _check_run(key: str, files: dict[str, dict], sums: dict[str, str]) -> None:
         raise ValueError(f"{name} is of {run['notebook']}/{run['run']}, {run['state']}; not done")
     if run["outputs"] != {file: sums[file] for file in files if file not in NO_OUTPUTS}:
         raise ValueError(f"{name} gives other outputs or checksums than the files have")
+    if run["files"].get("executed.ipynb") != sums["executed.ipynb"]:
+        raise ValueError(f"{name} gives another checksum than executed.ipynb has")
     explained = set()
     for file in files.keys() - NO_OUTPUTS:
-        if files[file] and _stamp(files[file]) != _stamp(run):
+        if file.endswith(".json") and _stamp(files[file]) != _stamp(run):
             raise ValueError(f"runs/{key}/{file} bears the stamp of another run than {name}")
         listed = files[file].get("files", {})
         if not isinstance(listed, dict) or any(sums.get(x) != sha for x, sha in listed.items()):
             raise ValueError(f"runs/{key}/{file} gives other checksums than its files have")
+        if not _is_headline(files[file].get("headline", [])):
+            raise ValueError(f"runs/{key}/{file} has a headline that cannot be shown")
         explained |= {*listed}
     for file in sorted(files.keys() - explained):
         if file.startswith("scores") and file.endswith(".parquet"):
             raise ValueError(f"no stamp explains runs/{key}/{file}")
+
+
+def _is_headline(rows: Any) -> bool:
+    """Whether it is as `tables.headline` gives it: rows of numbers and of texts of a line."""
+    rows = rows if isinstance(rows, list) and all(isinstance(x, dict) for x in rows) else [{}]
+    texts = all(isinstance(row.get("what"), str) and {"paper", "ours"} <= {*row} for row in rows)
+    values = [value for row in rows for value in row.values() if value is not None]
+    plain = (isinstance(x, int | float) or (isinstance(x, str) and line(x)) for x in values)
+    return texts and all(plain)
 
 
 def _stamp(stated: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The report: a static site of all artefacts, built by Sphinx, read without a network."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,8 +15,9 @@ from filelock import FileLock
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from osnb.base import workbook
-from osnb.book import runs
-from osnb.book.report import benchmark, facts
+from osnb.book import record, runs
+from osnb.book.archive import checking
+from osnb.book.report import benchmark, facts, strange
 from osnb.book.verify import verify
 from osnb.evidence import claims, gallery
 
@@ -166,12 +168,22 @@ def _notebook(notebook: dict) -> Iterator[tuple[str, bytes]]:
     for page in notebook["pages"]:
         has = page["run"] in {each["run"] for each in notebook["params"]}
         anchor = f"#params-{notebook['name']}-{page['run']}" if has else ""
-        content = json.loads(page["source"].read_text(encoding="utf8"))
+        content, fault = _read(page)
         content["cells"] = _titled(content["cells"], notebook["name"])
-        text = _shown(content, f"{page['note']} [Params](index.md{anchor}).")
+        text = _shown(content, f"{page['note']} {fault}[Params](index.md{anchor}).")
         yield f"{notebook['name']}/{page['run']}.ipynb", text.encode()
     for each in notebook["params"]:
         yield f"{notebook['name']}/params/{each['run']}.yaml", each["file"].read_bytes()
+
+
+def _read(page: dict) -> tuple[dict, str]:
+    """The notebook of a page, and why it is not shown, if it is no notebook."""
+    try:
+        content = checking.notebook(page["source"].name, json.loads(page["source"].read_bytes()))
+    except (ValueError, RecursionError) as error:
+        empty = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": []}
+        return empty, f"It is not shown: {_literal(error)}. "
+    return (strange.cleaned(content) if page["imported"] else content), ""
 
 
 def _titled(cells: list[dict], name: str) -> list[dict]:
@@ -216,11 +228,19 @@ def _renderer(notebooks: list[dict]) -> Callable[..., bytes]:
         anchor = f"#params-{notebook}-{run}" if (notebook, run) in params else ""
         return f"{copy}, [params]({index}{anchor})"
 
-    environment.filters |= {"links": links, "preview": _preview}
+    environment.filters |= {"links": links, "preview": _preview, "literal": _literal}
     return lambda name, **known: environment.get_template(f"{name}.md").render(**known).encode()
 
 
 def _preview(table: pd.DataFrame, rows: int, columns: int) -> str:
-    """The upper left corner of a table, as Sphinx's csv-table."""
-    text = table.iloc[:rows, :columns].to_csv(index=False, lineterminator="\n")
-    return f"```{{csv-table}}\n:header-rows: 1\n:class: data\n\n{text}```"
+    """The upper left corner of a table, whose cells are shown as they are and not parsed."""
+    corner = table.iloc[:rows, :columns]
+    corner = corner.astype(object).where(corner.notna(), "").map(lambda x: record.plain(str(x)))
+    html = corner.to_html(index=False, border=0, classes="docutils data")
+    wide = f'<div class="table-wrapper">\n{html.replace("`", "&#96;")}\n</div>'
+    return f"```{{raw}} html\n{wide}\n```"
+
+
+def _literal(text: object) -> str:
+    """A text for Markdown, in which nothing of it means anything."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", " ".join(record.plain(str(text)).split()))

@@ -4,7 +4,8 @@ project = "osnb"
 html_title = "osnb: an open-set workbook"
 extensions = ["myst_nb"]
 myst_enable_extensions = ["attrs_inline", "colon_fence", "dollarmath"]
-suppress_warnings = ["myst.header"]  # a notebook's headings may leave a level out
+# a notebook's headings may leave a level out, and its code may be no Python
+suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 nb_execution_mode = "off"
 nb_ipywidgets_js = {}  # scripts from elsewhere, and dead without a kernel
 html_theme = "furo"

@@ -8,6 +8,7 @@ import pandas as pd
 
 from osnb.base import workbook
 from osnb.book import record
+from osnb.book.runs import changed
 from osnb.book.verify import VERDICTS, shown
 from osnb.evidence import gallery
 
@@ -32,7 +33,8 @@ def notebooks(done: list[dict]) -> list[dict]:
     for path in sorted((workbook.root() / "notebooks").glob("*.ipynb")):
         name = path.stem
         pages = [_page(run) for run in done if run["notebook"] == name]
-        pages = pages or [{"run": workbook.declared(path)["run"], "source": path, "note": KEPT}]
+        kept = {"run": workbook.declared(path)["run"], "source": path, "note": KEPT}
+        pages = pages or [kept | {"imported": False}]
         params = sorted((workbook.root() / "params" / name).glob("*.yaml"))
         bases = (workbook.root(), workbook.out())
         published = {x.name for base in bases for x in (base / "figures" / name).glob("*")}
@@ -50,8 +52,13 @@ def notebooks(done: list[dict]) -> list[dict]:
 
 def _page(found: dict) -> dict:
     when = f"{found['finished'][:16].replace('T', ' ')} UTC"
-    note = f"Executed here, {when}, in {found['seconds']:.0f} s, {_commit(found)}."
-    return {"run": found["run"], "source": found["executed"], "note": note}
+    imported = "imported" in found
+    where = "Executed elsewhere" if imported else "Executed here"
+    note = f"{where}, {when}, in {found['seconds']:.0f} s, {_commit(found)}."
+    files = {k: v for k, v in found.get("files", {}).items() if k == "executed.ipynb"}
+    if changed(found["executed"].parent, files):
+        note += " **It was edited since.**"
+    return {"run": found["run"], "source": found["executed"], "note": note, "imported": imported}
 
 
 def _commit(found: dict) -> str:
@@ -133,7 +140,10 @@ def _made(row: dict) -> dict:
     files = {kind: name for kind, name in names.items() if (row["folder"] / name).is_file()}
     place = f"figures/{row['notebook']}/{row['run']}"
     alt = f"{row['part']} of {row['paper']}, {row['run']}: {row['title']}"
-    table = pd.read_csv(row["folder"] / names["csv"], dtype=str, keep_default_na=False)
+    try:
+        table = pd.read_csv(row["folder"] / names["csv"], dtype=str, keep_default_na=False)
+    except ValueError as error:  # pandas' own and of no utf8
+        table = pd.DataFrame({f"{names['csv']} is no table": [str(error)]})
     return row | {"files": files, "place": place, "alt": alt, "table": table}
 
 

@@ -47,13 +47,19 @@ def done(plan: Plan) -> bool:
     return (
         found is not None
         and found["state"] == "done"
-        and (plan.directory / "executed.ipynb").is_file()
+        and "executed.ipynb" in (files := _light(found))
+        and not runs.changed(plan.directory, files)
         and found.get("outputs") == runs.results(plan.directory)
         and found["parameters"] == plan.parameters
         and found.get("inputs") == inputs(plan)
         and found.get("settings") == plan.follows["settings"]
         and not follows.changed(found)
     )
+
+
+def _light(found: Mapping[str, Any]) -> dict[str, str]:
+    """The files of a run.json but checkpoints, which end in checksums of their own."""
+    return {k: v for k, v in found.get("files", {}).items() if not k.endswith(".pt")}
 
 
 def _content(plan: Plan) -> dict[str, Any]:
@@ -124,8 +130,10 @@ def execute(plan: Plan, *, limit: float = 0, through: Callable | None = None) ->
     Returns:
         The content of run.json; `state` is done, failed or interrupted.
     """
-    begin = kernels.started(plan.source.parent) if through is None else nullcontext()
+    lock = record.held.get(plan.directory)
+    begin = kernels.started(plan.source.parent, lock) if through is None else nullcontext()
     with begin as kernel:  # at once: it starts while we find out what it is to do
+        runs.sweep(plan.directory)
         content = {"notebook": plan.notebook, "run": plan.run, "seed": plan.parameters.get("seed")}
         content |= _content(plan) | {"attempts": record.attempts(plan.directory)}
         content |= {"resumed": (_last(plan) or {}).get("epoch", 0)} | record.circumstances()
@@ -154,6 +162,7 @@ def _recorded(plan: Plan, content: dict[str, Any]) -> Iterator[Callable[[int, in
     finally:
         spent = {"finished": record.now(), "seconds": round(time.monotonic() - begun, 1)}
         content |= spent | {"outputs": runs.results(plan.directory)}
+        content["files"] = runs.beside(plan.directory)
         content["checklist"] = checklist(plan, content)
         record.write(plan.directory, content)
 

@@ -4,6 +4,7 @@ import atexit
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -65,12 +66,14 @@ class Kernel:
 
     Attributes:
         source: the process that forks it.
+        locks: the descriptor of its run's lock, which it is to hold too, if there is one.
         folder: for its sockets, and for what it used.
         process: of the kernel, once there is one.
         missed: a signal that came before.
     """
 
     source: subprocess.Popen
+    locks: list[int]
     folder: Path
     process: Forked | None = None
     missed: int = 0
@@ -95,7 +98,7 @@ class Kernel:
 
         class Waiting(LocalProvisioner):
             async def launch_kernel(self, cmd, **_):
-                self.process = kernel.process = _fork(kernel.source, cmd[0])
+                self.process = kernel.process = _fork(kernel, cmd[0])
                 self.pid = self.pgid = self.process.pid
                 if kernel.missed:
                     os.killpg(self.pgid, kernel.missed)
@@ -132,24 +135,27 @@ def _source(cwd: Path) -> subprocess.Popen:
         "OPENBLAS_NUM_THREADS": "1",
     }
     command = [sys.executable, "-m", "osnb.book.kernel", QUIET]
-    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
+    options = {"stdout": subprocess.PIPE, "bufsize": 0}
     options |= {"cwd": cwd, "env": env, "start_new_session": True}
     key = os.getpid(), cwd, *sorted(env.items())
     with _asking:
         if key not in _sources or _sources[key].poll() is not None:
             _end()
-            _sources[key] = subprocess.Popen(command, **options)
+            ours, its = socket.socketpair()
+            with its:
+                _sources[key] = subprocess.Popen(command, stdin=its, **options)
+            _sources[key].stdin = ours
         return _sources[key]
 
 
-def _fork(source: subprocess.Popen, file: str) -> Forked:
+def _fork(kernel: Kernel, file: str) -> Forked:
     """A kernel that listens where a connection file says."""
     from nbclient.exceptions import DeadKernelError
 
     try:
         with _asking:
-            source.stdin.write(f"{file}\n".encode())
-            return Forked(int(source.stdout.readline()))
+            socket.send_fds(kernel.source.stdin, [file.encode()], kernel.locks)
+            return Forked(int(kernel.source.stdout.readline()))
     except BaseException as error:
         _end()  # if only we were interrupted, its answer would be taken for the next one's
         if isinstance(error, (OSError, ValueError, psutil.NoSuchProcess)):
@@ -165,19 +171,22 @@ def _end() -> None:
 
 
 @contextmanager
-def started(cwd: Path) -> Iterator[Kernel]:
-    """A kernel, which ends with the block.
+def started(cwd: Path, lock: int | None = None) -> Iterator[Kernel]:
+    """A kernel, which ends with the block, as does whatever its notebook has started.
 
     If it is the first of this process, what it is forked from starts while papermill is imported.
     """
     with TemporaryDirectory(prefix="osnb-") as folder:
-        kernel = Kernel(_source(cwd), Path(folder))
+        kernel = Kernel(_source(cwd), [] if lock is None else [lock], Path(folder))
         try:
             yield kernel
         finally:
             if kernel.process:
                 kernel.process.send_signal(signal.SIGKILL)
                 kernel.process.wait()
+            with suppress(psutil.NoSuchProcess):
+                for left in psutil.Process(kernel.source.pid).children(recursive=True):
+                    left.kill()
 
 
 @contextmanager
