@@ -13,9 +13,11 @@ from typing import Any
 
 from osnb.base import workbook
 
-SIZES = ("mini", "tiny", "paper")
+SIZES = ("mini", "tiny", "paper", "own")
+OWN = ".yaml"  # how the name of a benchmark ends that is a file of the reader's own
 # what a benchmark is, no setting: nobody overrides it
 FACTS = ("splits", "tuning", "negatives")
+PATHS = ("images", "roles")  # settings of a benchmark of one's own
 
 
 def catalogue(name: str) -> dict[str, Any]:
@@ -26,6 +28,40 @@ def catalogue(name: str) -> dict[str, Any]:
 @cache
 def _content(file: Path) -> dict[str, Any]:
     return workbook.params(file)
+
+
+def benchmark(name: str, size: str) -> dict[str, Any]:
+    """What params/benchmarks.yaml, or a file of one's own, says of a benchmark in a size.
+
+    Raises:
+        FileNotFoundError: there is no such file, or not one that it names.
+        ValueError: there is no such name or size, or nothing reads a setting of the file.
+    """
+    if not name.endswith(OWN):
+        there = one_of("benchmark", name, catalogue("benchmarks")["benchmarks"])
+        return dict(one_of(f"size of {name}", size, there))
+    file = workbook.out() / name
+    if not file.is_file():
+        raise FileNotFoundError(2, "no such benchmark", str(file))
+    base = {"protocol": "roles_csv", "reader": "own_images"} | workbook.params(file)
+    one_of(f"size of {name}", size, {"own": base})
+    plain = catalogue("benchmarks")["base"] | catalogue("recipes")["base"]
+    given = {k: v for k, v in base.items() if k not in (*FACTS, "regimes", "methods")}
+    all_read(given, laid([plain, {}, given]), name)
+    return base
+
+
+def placed(settings: dict[str, Any], name: str) -> dict[str, Any]:
+    """Settings whose `images` and `roles` are paths: those in a file of one's own start there."""
+    if not name.endswith(OWN):
+        return settings
+    folder = (workbook.out() / name).parent
+    return {
+        kind: {k: str(folder / v) if k in PATHS else v for k, v in part.items()}
+        if isinstance(part, dict)
+        else part
+        for kind, part in settings.items()
+    }
 
 
 def parts() -> dict[str, dict[str, dict]]:
