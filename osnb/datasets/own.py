@@ -2,19 +2,25 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from PIL import Image
 
 from osnb.datasets.images import Images, kept
-from osnb.datasets.readers import by_class, names_in, photographs
+from osnb.datasets.photographs import BROKEN, TURNED
+from osnb.datasets.readers import by_class, photographs
 from osnb.datasets.small import need
 from osnb.protocols import read_csv
 from osnb.protocols.palechor import SPLITS
 
 LAYOUT = "<class>/*, train|val|test/<class>/*, or a csv file with the columns path and class"
+ALPHA, DEEP = "lose their alpha", "of 16 bits keep the upper 8"
+ROTATED = "are turned as their camera's orientation tag says"
+CONVERTED = (ALPHA, DEEP, ROTATED)
 FITS = 4e9  # bytes of pixels that are kept in memory once they are decoded
 
 
@@ -87,6 +93,17 @@ def listed(place: Path) -> pd.DataFrame:
     if (twice := table["path"].duplicated()).any():
         raise ValueError(f"{place}: {table.loc[twice, 'path'].iloc[0]!r} is listed twice")
     return table.sort_values(["wnid", "path"], ignore_index=True)
+
+
+def conversions(place: Path) -> dict[str, int]:
+    """How many images are not read as they are, by what is done to them; from their headers."""
+    base, counts = place.parent if place.is_file() else place, dict.fromkeys(CONVERTED, 0)
+    for path in listed(place)["path"]:
+        with suppress(*BROKEN), Image.open(base / path) as photo:
+            counts[ALPHA] += photo.mode in ("RGBA", "LA", "PA") or "transparency" in photo.info
+            counts[DEEP] += photo.mode.startswith("I")
+            counts[ROTATED] += photo.getexif().get(TURNED, 1) != 1
+    return counts
 
 
 def _shares(division: str) -> np.ndarray:

@@ -1,10 +1,11 @@
 """Commands that execute notebooks: runs of params files, or every run of a size."""
 
+import os
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -48,6 +49,23 @@ def announced(plans: list, force: bool) -> None:
     print(f"{len(plans)} runs, {len(times)} would run{total}{more}")
     for why, count in sorted(lost.items()):
         print(f"{count} of them would fail without their data: {why}")
+    for of in {x.parameters["benchmark"]: x for x in plans if _own(x)}.values():
+        print(of.parameters["benchmark"], *_examined(of), sep="\n  ")
+
+
+def _own(plan) -> bool:
+    """Whether it trains on a benchmark of one's own."""
+    return plan.trains and not plan.published
+
+
+def _examined(plan) -> Iterator[str]:
+    """What there is to say of a benchmark of one's own, and of the time that its runs take."""
+    from osnb import experiment
+    from osnb.experiment import examined
+
+    values = plan.parameters
+    machine = experiment.Machine.of(values["machine"], data=values["data"])
+    yield from examined.benchmark(experiment.of(values), machine)
 
 
 def _guesses() -> Callable:
@@ -243,11 +261,17 @@ def run(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds to run, from the file's own up.")] = 1,
     **options,
 ):
-    """Execute the notebook of each params file, after a strict check."""
-    from osnb.book.run import plan
+    """Execute the notebook of each params file, after a strict check.
 
-    overrides, named = _overrides(p or []), {}
-    for file in _files(files):
+    Runs of size own leave their results under runs/ in the folder where this is called.
+    """
+    from osnb.book.run import plan
+    from osnb.book.run.plans import read
+
+    overrides, named, there = _overrides(p or []), {}, _files(files)
+    if any(read(file).get("size") == "own" for file in there):
+        os.environ.setdefault("OSNB_OUT", str(Path.cwd()))  # which kernels inherit
+    for file in there:
         first = plan(file, overrides)
         more = range(first.parameters.get("seed", 0) + 1, first.parameters.get("seed", 0) + seeds)
         for each in (first, *(plan(file, overrides | {"seed": seed}) for seed in more)):

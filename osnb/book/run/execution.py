@@ -88,7 +88,7 @@ def once(
     try:
         with record.lock(plan.directory):
             if not force and done(plan):
-                runs.publish(plan.directory, plan.figures)
+                _publish(plan)
                 return {"state": "skipped"}
             if why := lacking(plan):
                 return not_run(plan, why)
@@ -99,6 +99,11 @@ def once(
             return end
     except Timeout:
         return None
+
+
+def _publish(plan: Plan) -> list[str]:
+    """`runs.publish`, but for what is no experiment of the workbook."""
+    return runs.publish(plan.directory, plan.figures) if plan.published else []
 
 
 def not_run(plan: Plan, why: str) -> dict[str, Any]:
@@ -175,7 +180,7 @@ def _papermill(plan: Plan, limit: float, heard: Callable, kernel: Kernel) -> dic
             _whole(aside)
             if plan.trains and not (plan.directory / "scores.parquet").is_file():
                 raise FileNotFoundError(f"{plan} wrote no scores.parquet in {plan.directory}")
-            end = {"state": "done", "unpublished": runs.publish(plan.directory, plan.figures)}
+            end = {"state": "done", "unpublished": _publish(plan)}
         except Exception as error:
             explained = _explained(error, aside)
             if reached():
