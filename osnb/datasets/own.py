@@ -29,7 +29,7 @@ def own_images(
     *,
     images: str,
     roles: str = "",
-    division: str = "6 2 2",
+    shares: str = "6 2 2",
     resize: int = 64,
     crop: int = 64,
     window: str = "centre",
@@ -49,7 +49,7 @@ def own_images(
         root: folder that `images` and `roles` start from.
         images: a folder or a csv file.
         roles: csv file with the classes' roles (`protocols.roles_csv`), or nothing.
-        division: shares of train, val and test, such as "6 2 2".
+        shares: of train, val and test, such as "6 2 2".
         resize: length of the short side before the window is cut, in pixels.
         crop: side of the window, in pixels, <= resize.
         window: centre, or random for training.
@@ -57,7 +57,7 @@ def own_images(
 
     Raises:
         FileNotFoundError: there is no such folder or file, or no image in it.
-        ValueError: the division is no three shares, a split is none, or one unit is on two sides.
+        ValueError: these are no three shares, a split is none, or one unit is on two sides.
     """
     place = Path(root) / images
     need(place, LAYOUT, "The setting images names it.")
@@ -66,7 +66,7 @@ def own_images(
     if roles:
         of = read_csv(Path(root) / roles, "class", "role")
         tested = set(of.loc[of["role"] == "unknown", "class"])
-    table = _divided(table, tested, _shares(division), place)
+    table = _divided(table, tested, _shares(shares), place)
     table["sample"] = table["path"]
     how = {"resize": resize, "crop": crop, "turn": True}
     found = photographs(base, table, **how, cache=cache)
@@ -95,6 +95,14 @@ def listed(place: Path) -> pd.DataFrame:
     return table.sort_values(["wnid", "path"], ignore_index=True)
 
 
+def write_png(images: Images, positions: np.ndarray, folder: Path) -> None:
+    """Write images into a new folder, called 000.png and so on."""
+    folder.mkdir(parents=True)
+    for i, pixels in enumerate(images.read(positions)):
+        photo = pixels.permute(1, 2, 0).squeeze(2).numpy()
+        Image.fromarray(photo).save(folder / f"{i:03}.png")
+
+
 def conversions(place: Path) -> dict[str, int]:
     """How many images are not read as they are, by what is done to them; from their headers."""
     base, counts = place.parent if place.is_file() else place, dict.fromkeys(CONVERTED, 0)
@@ -106,14 +114,14 @@ def conversions(place: Path) -> dict[str, int]:
     return counts
 
 
-def _shares(division: str) -> np.ndarray:
+def _shares(text: str) -> np.ndarray:
     """(3,) of train, val and test, with sum 1."""
     try:
-        shares = np.array([float(word) for word in division.split()])
+        shares = np.array([float(word) for word in text.split()])
     except ValueError:
         shares = np.empty(0)
     if len(shares) != 3 or not (shares > 0).all():
-        raise ValueError(f"division is three shares of train, val and test; got {division!r}")
+        raise ValueError(f"shares are three numbers, of train, val and test; got {text!r}")
     return shares / shares.sum()
 
 

@@ -18,8 +18,6 @@ def example(
     per_class: Annotated[int, typer.Option(min=10, max=200, help="Images of each class.")] = 100,
 ):
     """Ten classes of drawings as folders of png, their roles in a csv, three trainings."""
-    from PIL import Image
-
     from osnb import datasets, protocols
 
     if folder.exists() and any(folder.iterdir()):
@@ -29,9 +27,7 @@ def example(
     images = datasets.READERS["quickdraw"](side=64)
     for name in protocols.read_csv(folder / "roles.csv", "class", "role")["class"]:
         rows = images.rows[images.rows["wnid"] == drawn[name]].head(per_class)
-        (folder / "images" / name).mkdir(parents=True)
-        for i, pixels in enumerate(images.read(rows.index.to_numpy())):
-            Image.fromarray(pixels[0].numpy()).save(folder / "images" / name / f"{i:03}.png")
+        datasets.write_png(images, rows.index.to_numpy(), folder / "images" / name)
     print(f"{folder}: roles.csv, my.yaml, ten folders of images, three trainings. Next:")
     print(f"cd {folder}\nosnb run 21_vaze_train --dry-run\nosnb run 21_vaze_train 50_own")
 
