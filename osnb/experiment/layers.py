@@ -19,6 +19,7 @@ SIZES = ("mini", "tiny", "paper", "own")
 OWN = ".yaml"  # how the name of a benchmark ends that is a file of the reader's own
 # what a benchmark is, no setting: nobody overrides it
 FACTS = ("splits", "tuning", "negatives")
+UNSET = ("name", "digest")  # of a part: what is no setting of it
 PATHS = ("images", "roles")  # settings of a benchmark of one's own
 
 
@@ -231,11 +232,11 @@ def one_of_splits(split: int, facts: Mapping[str, Any], where: str) -> None:
 
 
 def flat(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """(name, value) of every setting; of a chosen part its own name first."""
+    """(name, value) of every setting, digests aside; of a chosen part its own name first."""
     for name, value in settings.items():
         if isinstance(value, dict):
             yield name, value["name"]
-            yield from ((key, inner) for key, inner in value.items() if key != "name")
+            yield from ((key, inner) for key, inner in value.items() if key not in UNSET)
         else:
             yield name, value
 

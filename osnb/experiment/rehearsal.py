@@ -75,7 +75,7 @@ FITTED, LOOKS = ("openmax", "mahalanobis"), ("odin", "mcdropout", "ensemble")
 FILES = {"cifar10_parquet": "cifar10_jpeg.parquet"}  # that readers of small photographs read
 FILES |= {"tinyimagenet_parquet": "tinyimagenet32_jpeg.parquet"}
 FREE = ("digits", "font_digits", "font_letters", "glyphs", "gaussian_noise", "omniglot_few")
-FREE += ("patterns", "quickdraw", "rademacher_noise", "uniform_noise")
+FREE += ("own_images", "patterns", "quickdraw", "rademacher_noise", "uniform_noise")
 
 
 def outputs(factor: float, columns: int = KNOWN) -> Outputs:
@@ -198,8 +198,9 @@ def protocol(name: str) -> Numbers:
     available = ["a", "b"] if name == "closed" else None
     found = {}
     for split in range(5):
+        own = {"roles": io.StringIO("class,role\nb,known\na,known\nd,unknown\nc,negative\n")}
         try:
-            table = protocols.PROTOCOLS.bind(name, split=split)(available=available)
+            table = protocols.PROTOCOLS.bind(name, split=split, **own)(available=available)
         except ValueError:  # it has no such split
             break
         found[f"split {split}"] = table.to_csv(index=False)
@@ -215,10 +216,24 @@ def reader(name: str) -> Numbers:
     with TemporaryDirectory() as folder:
         if name in FILES:
             _photographs().to_parquet(Path(folder) / FILES[name])
+        if name == "own_images":
+            few |= {"images": _listed(Path(folder)).name, "resize": 40, "crop": 32}
         images = datasets.READERS.bind(name, root=Path(folder), **few)()
         places = np.linspace(0, len(images.rows) - 1, min(24, len(images.rows))).astype(int)
         pixels = images.read(places).numpy()
     return {"rows": images.rows.to_csv(index=False), "pixels": pixels}
+
+
+def _listed(folder: Path) -> Path:
+    """Twelve images in three units each of two classes, and the csv file that lists them."""
+    photographs = pd.concat([_photographs()] * 3, ignore_index=True)
+    for i, data in enumerate(photographs["jpeg"]):
+        (folder / f"{i}.jpg").write_bytes(data)
+    paths = [f"{i}.jpg" for i in photographs.index]
+    units = [f"{of}{i // 4}" for i, of in enumerate(photographs["name"])]
+    table = pd.DataFrame({"path": paths, "class": photographs["name"], "unit": units})
+    table.to_csv(folder / "listed.csv", index=False)
+    return folder / "listed.csv"
 
 
 def _photographs() -> pd.DataFrame:

@@ -179,6 +179,8 @@ def start(
     """
     from osnb.book import batch
 
+    if workbook.out() != workbook.root():
+        os.environ["OSNB_OUT"] = str(workbook.out())  # kernels work in the notebooks' folder
     plans = batch.ordered(plans)
     # json alone is what a program reads
     lines = Lines(len(plans), sys.stderr if str(report) == "-" else sys.stdout)
@@ -218,7 +220,8 @@ def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:
     shown = [state for state in STATES if counts[state] or state != "interrupted"]
     total = ", ".join(f"{counts[state]} {state}" for state in shown)
     spent = f"{time.monotonic() - since:.0f} s"
-    print(f"{total} in {spent}; figures are in {workbook.out() / 'figures'}", file=lines.file)
+    place = workbook.out() / ("figures" if any(plan.published for plan in plans) else "runs")
+    print(f"{total} in {spent}; figures are in {place}", file=lines.file)
     return 1 if counts["failed"] or counts["interrupted"] else 0
 
 
@@ -270,7 +273,7 @@ def run(
 
     overrides, named, there = _overrides(p or []), {}, _files(files)
     if any(read(file).get("size") == "own" for file in there):
-        os.environ.setdefault("OSNB_OUT", str(Path.cwd()))  # which kernels inherit
+        os.environ.setdefault("OSNB_OUT", str(Path.cwd()))
     for file in there:
         first = plan(file, overrides)
         more = range(first.parameters.get("seed", 0) + 1, first.parameters.get("seed", 0) + seeds)
