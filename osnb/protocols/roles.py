@@ -44,7 +44,7 @@ def roles_csv(*, roles: Path, available: Iterable[str] | None = None) -> pd.Data
     if "unknown" not in set(kept["role"]):
         raise ValueError(f"{roles}: no class is unknown, and nothing could be tested")
     about = {"name": kept["wnid"], "source": "", "bin": kept["group"], "order": range(len(kept))}
-    return rows_of(Path(getattr(roles, "name", roles)).name, kept.assign(**about), None)
+    return rows_of("roles of a csv file", kept.assign(**about), None)
 
 
 def read_csv(file: Path, *needed: str) -> pd.DataFrame:
