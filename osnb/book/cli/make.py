@@ -15,7 +15,7 @@ import typer
 from osnb.base import workbook
 from osnb.book import record
 from osnb.book.cli.look import written
-from osnb.book.runs import CROSS, PAPERS
+from osnb.book.runs import CROSS, OWN, PAPERS
 
 STATES = ("done", "skipped", "failed", "interrupted")
 FORCE = "Repeat runs that are up to date."
@@ -337,7 +337,7 @@ def reproduce(
     for value, valid in ((paper, ["", *PAPERS]), (size, SIZES)):
         if value not in valid:
             raise ValueError(f"{value!r} is not one of: {', '.join(filter(None, valid))}")
-    digits = f"0{PAPERS[paper]}" if paper else "".join(["0", *PAPERS.values(), CROSS])
+    digits = f"0{PAPERS[paper]}" if paper else "".join(["0", *PAPERS.values(), CROSS, OWN])
     plans = [plan(file) for file in sorted((workbook.root() / "params").glob("*/*.yaml"))]
     chosen = [x for x in plans if x.parameters.get("size") == size and x.notebook[0] in digits]
     if not chosen:

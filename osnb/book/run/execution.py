@@ -29,7 +29,8 @@ OFTEN = 1.0  # seconds between two notes of where a run is
 def inputs(plan: Plan) -> dict[str, str]:
     """Digest of the data of every run that the notebook collects; {} if it collects none.
 
-    Variants of what params/ describes are none: `tables.collect` leaves them out.
+    Variants of what params/ describes are none: `tables.collect` leaves them out; of one's own all
+    count.
     """
     if not plan.collects:
         return {}
@@ -37,7 +38,9 @@ def inputs(plan: Plan) -> dict[str, str]:
 
     there = cache(described)
     found = stamps.finished(plan.reads, plan.parameters["size"])
-    ours = ((path, x) for path, x in found if repeats(x, there(x["notebook"])))
+    ours = (
+        (path, x) for path, x in found if not plan.published or repeats(x, there(x["notebook"]))
+    )
     return {x["run"]: stamps.data(path.parent) for path, x in ours}
 
 

@@ -77,7 +77,11 @@ class Plan:
     @property
     def reads(self) -> str:
         """Pattern of the training notebooks whose results it reads: its paper's, or all of them."""
-        return "*_train" if self.notebook.startswith(runs.CROSS) else f"{self.notebook[0]}?_*_train"
+        return (
+            "*_train"
+            if self.notebook[0] in (runs.CROSS, runs.OWN)
+            else f"{self.notebook[0]}?_*_train"
+        )
 
     @cached_property
     def follows(self) -> dict[str, Any]:
