@@ -41,7 +41,8 @@ def collect(runs: str, size: str) -> pd.DataFrame:
             raise ValueError(f"{word!r} is no file, and no finished run of size {size}: {there}")
         part = tables.read(found[word][0]) if word in found else _own(file)
         name = word if word in found else Path(word).stem
-        parts.append(part.assign(run=name, benchmark="", method=name, seed=0))
+        of = found[word][1]["columns"]["benchmark"] if word in found else f"{len(part)} samples"
+        parts.append(part.assign(run=name, benchmark=of, method=name, seed=0))
         inputs[name] = (
             stamps.data(found[word][0].parent) if word in found else workbook.digest(file)
         )
