@@ -77,6 +77,7 @@ def noted(settings: dict[str, Any], name: str) -> dict[str, Any]:
         if isinstance(part, dict):
             files = [Path(part[key]) for key in PATHS if key in part]
             files += [user.file(part["name"])] if ":" in part["name"] else []
+            files += [workbook.out() / part["weights"]] if part.get("weights") else []
             if files:
                 settings[kind] |= {"digest": workbook.digest(*map(_content_of, files))[:16]}
     return settings

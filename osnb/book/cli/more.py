@@ -148,7 +148,8 @@ def report():
     if workbook.out() != workbook.root() and any(workbook.out().glob("runs/50_own/*/run.json")):
         from osnb.book.report import own
 
-        return print(own.build())
+        print(own.build())
+        return
     index = report.build()
     print(*filter(None, [str(index), report.remark(index)]), sep="\n")
 

@@ -139,6 +139,7 @@ def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     for notebook in notebooks:
         yield f"{notebook['name']}/index.md", render("notebook", notebook=notebook)
     yield "claims.md", render("claims", papers=facts.claimed(decided))
+    yield "your-own.md", render("your-own")
     yield "lists.csv", benchmark.LISTS.read_bytes()
     yield "quickdraw-openset.md", render("quickdraw-openset", **benchmark.page())
     counts = {"runs": len(done), "span": facts.span(done), "sizes": facts.sizes(decided)}
