@@ -10,6 +10,7 @@ from torch import Tensor, bincount, distributed, stack, where
 from torch.nn.functional import one_hot
 from torch.special import digamma, gammaln
 
+from osnb.base import user
 from osnb.base.catalogue import Catalogue
 from osnb.base.labels import NEGATIVE
 from osnb.base.outputs import Outputs
@@ -245,6 +246,14 @@ LOSSES = Catalogue(
     edl=edl,
 )
 
-# roles of the images that a loss is trained on: some price negatives, the others never see one
-TAUGHT = Catalogue(dict.fromkeys(LOSSES, ("known",)))
+
+class Taught(Catalogue):
+    """Roles of the images that a loss is trained on, by its name; one's own says it in its file."""
+
+    def __missing__(self, name):
+        return user.taught(name) if ":" in name else super().__missing__(name)
+
+
+# some price negatives, the others never see one
+TAUGHT = Taught(dict.fromkeys(LOSSES, ("known",)))
 TAUGHT |= dict.fromkeys(("background", "entropic", "objectosphere"), ("known", "negative"))

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, autocast, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from osnb.base import workbook
 from osnb.base.catalogue import Catalogue
 from osnb.base.outputs import Outputs
 
@@ -338,6 +339,10 @@ def from_timm(
     head: str = "linear",
     pretrained: bool = False,
     dropout: float = 0.0,
+    weights: str = "",
+    frozen: bool = False,
+    channels: int = 3,
+    size: int = 0,
 ) -> Network:
     """Any network of timm by name, such as those of Figure 3 of Vaze et al. 2022.
 
@@ -350,21 +355,66 @@ def from_timm(
         dropout: share of the numbers set to 0 in training in each residual block, after its
             ReLUs and before the sum, as Kim et al. 2021 release it; ResNets only. If above 0,
             some of the features are too, as in `residual`.
+        weights: file of the backbone's weights under timm's names, from `workbook.out()`:
+            safetensors, or what torch.load reads with weights_only; "": none.
+        frozen: leave the backbone as it is, and train what lies behind it.
+        channels: of an image.
+        size: side of an image in pixels, for backbones that have to know; 0: their own.
 
     Raises:
         RuntimeError: timm knows no such name.
-        ValueError: dropout is above 0 and the backbone has no such blocks.
+        ValueError: dropout is above 0 and the backbone has no such blocks, the file lacks some of
+            its tensors, or nothing but random weights would be frozen.
     """
     timm = _timm()
-
-    trunk = timm.create_model(backbone, pretrained=pretrained, num_classes=0)
+    if frozen and not (weights or pretrained):
+        raise ValueError("frozen=true keeps random weights: name a file, weights=FILE")
+    how = {"num_classes": 0, "in_chans": channels}
+    about = timm.get_pretrained_cfg(backbone) if size else None
+    if about and about.fixed_input_size and size != about.input_size[1]:
+        how["img_size"] = size
+    if weights:
+        how["pretrained_cfg_overlay"] = {"state_dict": _weights(weights, backbone)}
+    trunk = timm.create_model(backbone, pretrained=pretrained or bool(weights), **how)
     if dropout:
         _drop_in_blocks(trunk, backbone, dropout)
     width = trunk.head_hidden_size  # mobilenets have a layer behind their num_features
+    trunk = Frozen(trunk) if frozen else trunk
     if features != width:
         trunk = nn.Sequential(trunk, nn.Linear(width, features))
     dropped = BEFORE_HEAD if dropout else None
     return Network(trunk, _head(head, features, classes, dropped=dropped))
+
+
+def _weights(name: str, backbone: str) -> dict[str, Tensor]:
+    """Tensors by name, all that the backbone has among them."""
+    path = workbook.out() / name
+    if not path.is_file():
+        raise FileNotFoundError(2, "no such weights", str(path))
+    given = _timm().models.load_state_dict(str(path), weights_only=True)
+    needed = _timm().create_model(backbone, num_classes=0).state_dict().keys()
+    if lacking := sorted(needed - given.keys()):
+        some = ", ".join(lacking[:3])
+        raise ValueError(f"{path} lacks {len(lacking)} of {len(needed)} of {backbone}: {some}, ...")
+    return given
+
+
+class Frozen(nn.Module):
+    """A trunk at rest: no gradient, and batch norm as it came."""
+
+    def __init__(self, trunk: nn.Module):
+        super().__init__()
+        self.trunk = trunk.eval().requires_grad_(False)
+
+    def train(self, mode: bool = True) -> "Frozen":
+        """Nothing changes in the trunk."""
+        super().train(mode)
+        self.trunk.eval()
+        return self
+
+    def forward(self, images: Tensor) -> Tensor:
+        with torch.no_grad():
+            return self.trunk(images)
 
 
 def _drop_in_blocks(trunk: nn.Module, name: str, dropout: float) -> None:

@@ -4,11 +4,18 @@ import inspect
 from collections.abc import Callable
 from functools import partial
 
+from osnb.base import user
+
 
 class Catalogue(dict):
-    """Maps names to functions; a miss lists the names that would have worked."""
+    """Maps names to functions; a miss lists the names that would have worked.
+
+    "module:function" is one in a file of one's own (`osnb.base.user`).
+    """
 
     def __missing__(self, name):
+        if ":" in str(name):
+            return user.load(name)
         raise KeyError(f"{name!r} is not one of: {', '.join(sorted(self))}")
 
     def bind(self, name: str, **settings) -> Callable:

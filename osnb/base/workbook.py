@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).parent.parent
+INSTALLED = PACKAGE / "project"  # notebooks, params and goldens in the place of a clone, in a wheel
 LOCAL = {"run", "data", "machine"}  # they change no number: names, places
 # what two runs of one experiment may differ in: chance, and how a machine does the work
 REPEATS = LOCAL | {"seed", "split", "devices", "threads"}
@@ -28,6 +29,8 @@ REGIONS = {"SOLUTION": "...", "HIDDEN TESTS": None}  # what stands in a region's
 
 def root() -> Path:
     """The project's folder, whatever the working folder: the nearest one with pyproject.toml.
+
+    Where the package was installed from a wheel and there is no clone, it is `INSTALLED`.
 
     Raises:
         FileNotFoundError: neither the package nor the working folder lies in a project.
@@ -41,6 +44,8 @@ def _above(*starts: Path) -> Path:
         for folder in (start, *start.parents):
             if (folder / "pyproject.toml").is_file() and (folder / "notebooks").is_dir():
                 return folder
+    if INSTALLED.is_dir():
+        return INSTALLED
     raise FileNotFoundError(
         f"no project (pyproject.toml beside notebooks/) above {' or '.join(map(str, starts))}: "
         "work in a clone of the project"
@@ -48,8 +53,15 @@ def _above(*starts: Path) -> Path:
 
 
 def out() -> Path:
-    """The folder that runs/ and figures/ are written under: $OSNB_OUT, else the project."""
-    return Path(os.environ["OSNB_OUT"]).resolve() if os.environ.get("OSNB_OUT") else root()
+    """The folder that runs/, figures/ and report/ are written under: $OSNB_OUT, else the project.
+
+    But the working folder where there is no clone, or where it lies elsewhere and holds runs/.
+    """
+    if os.environ.get("OSNB_OUT"):
+        return Path(os.environ["OSNB_OUT"]).resolve()
+    here = Path.cwd()
+    elsewhere = not here.is_relative_to(root()) and (here / "runs").is_dir()
+    return here if elsewhere or root() == INSTALLED else root()
 
 
 def data(folder: str, reader: str = "") -> Path:

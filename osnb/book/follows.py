@@ -139,7 +139,8 @@ def of_settings(settings: Mapping[str, Any], columns: Mapping[str, Any]) -> list
     chosen = {k: v["name"] if isinstance(v, Mapping) else v for k, v in settings.items()}
     found = {f"{kind}/{columns[kind]}" for kind in ("method", "regime")}
     for kind, part in PARTS.items():
-        for name in str(chosen.get(kind, "")).split():
+        # a file of one's own is in the settings, with its digest
+        for name in (x for x in str(chosen.get(kind, "")).split() if ":" not in x):
             found.add(f"{part}/{METHODS.get(name, name) if part == 'method' else name}")
     if settings["loss"].get("smoothing") and chosen["loss"] == "softmax":
         found.add("loss/smoothed")

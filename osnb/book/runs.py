@@ -12,8 +12,8 @@ from osnb import experiment
 from osnb.base import stamps, workbook
 from osnb.book import follows
 
-# tens digit of each paper's notebooks, and of those that read the results of all
-PAPERS, CROSS = {"palechor2023": "1", "vaze2022": "2", "kim2021": "3"}, "4"
+# tens digit of each paper's notebooks, of those that read the results of all, and of any
+PAPERS, CROSS, OWN = {"palechor2023": "1", "vaze2022": "2", "kim2021": "3"}, "4", "5"
 KEPT = {"superseded", "run.json"}  # of a run's folder, whatever it held before
 RESULTS = ("*.svg", "*.csv", "*.tex", "*.json", "scores*.parquet", "history.parquet")
 RESULTS += ("outputs.parquet",)

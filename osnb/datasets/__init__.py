@@ -3,8 +3,9 @@
 from functools import partial
 
 from osnb.base.catalogue import Catalogue
-from osnb.datasets import archives, made, quickdraw, readers, small
+from osnb.datasets import archives, made, own, quickdraw, readers, small
 from osnb.datasets.images import Batches, BrokenImage, Images, batches, joined, like, resident
+from osnb.datasets.own import conversions, write_png
 from osnb.datasets.small import counted, some
 from osnb.protocols.vaze import digit_classes
 
@@ -33,6 +34,7 @@ READERS = Catalogue(
     mnist=partial(small.torchvision_set, name="MNIST", file=small.MNIST),
     mnist_rgb=small.mnist_rgb,
     omniglot_few=quickdraw.omniglot_few,
+    own_images=own.own_images,
     patterns=made.patterns,
     places365=archives.places365,
     places365_large=partial(archives.places365, resize=256, crop=224),

@@ -34,7 +34,7 @@ from shutil import disk_usage
 
 import numpy as np
 import torch
-from PIL import Image
+from PIL import ExifTags, Image, ImageOps
 from simplejpeg import decode_jpeg, decode_jpeg_header
 from torch.nn.functional import interpolate
 
@@ -44,6 +44,7 @@ from osnb.datasets.images import BrokenImage
 STORED, LEFT = 1, 2
 CHUNK = 1024  # images between two marks: what a kill can cost
 PROBES = 16  # images that are decoded again whenever a cache is opened
+TURNED = ExifTags.Base.Orientation
 BROKEN = (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError)
 
 
@@ -140,6 +141,19 @@ def _uneven(before: int, after: int) -> bool:
     return p > q and p.bit_count() > 1 and 2 * p * p < 32 * q
 
 
+def upright(data: bytes, name: str, short: int) -> np.ndarray:
+    """As `resized`, turned as the camera's orientation tag (EXIF) says."""
+    if b"Exif" not in data and b"eXIf" not in data:
+        return resized(data, name, short)
+    try:
+        with Image.open(io.BytesIO(data)) as photo:
+            if photo.getexif().get(TURNED, 1) == 1:
+                return resized(data, name, short)
+            return _by_pillow(_rgb(ImageOps.exif_transpose(photo)), short)
+    except BROKEN:
+        return resized(data, name, short)  # which says what is wrong with it
+
+
 class Files:
     """Photographs in files, decoded whenever they are asked for.
 
@@ -147,10 +161,11 @@ class Files:
         root: folder that the paths start from.
         paths: N of them.
         short: length that the short side is brought to, in pixels.
+        turn: whether a camera's orientation tag is obeyed.
     """
 
-    def __init__(self, root: Path, paths: Sequence[str], short: int):
-        self.root, self.paths, self.short = Path(root), paths, short
+    def __init__(self, root: Path, paths: Sequence[str], short: int, *, turn: bool = False):
+        self.root, self.paths, self.short, self.turn = Path(root), paths, short, turn
 
     def whole(self, position: int) -> np.ndarray:
         """(3, height, width) uint8, the short side as wanted.
@@ -160,7 +175,7 @@ class Files:
         """
         path = os.path.join(self.root, self.paths[position])
         with open(path, "rb", buffering=0) as file:
-            return resized(file.read(), path, self.short)
+            return (upright if self.turn else resized)(file.read(), path, self.short)
 
 
 class Stored:
@@ -236,7 +251,8 @@ def key(files: Files) -> str:
         f"{path} {stat.st_size} {stat.st_mtime_ns}"
         for path, stat in zip(files.paths, stats, strict=True)
     ]
-    return workbook.digest(f"short side {files.short}", "\n".join(lines))
+    turned = " upright" * files.turn
+    return workbook.digest(f"short side {files.short}{turned}", "\n".join(lines))
 
 
 def _fill(files: Files, folder: Path, say: Callable[[str], None]) -> None:

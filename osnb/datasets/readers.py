@@ -14,7 +14,7 @@ from osnb.datasets.images import Images, kept
 from osnb.datasets.photographs import Files, stored
 from osnb.datasets.small import fix_all, need, packed, square
 
-SUFFIXES = (".jpeg", ".jpg", ".png")
+SUFFIXES = (".jpeg", ".jpg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 WNID = re.compile(r"n\d{8}")
 TINY = "tinyimagenet64_jpeg.parquet"
 DEVKIT = "ILSVRC2012_devkit_t12/data"
@@ -82,7 +82,13 @@ def divided(
 
 
 def photographs(
-    root: Path, table: pd.DataFrame, *, resize: int, crop: int, cache: str | Path = ""
+    root: Path,
+    table: pd.DataFrame,
+    *,
+    resize: int,
+    crop: int,
+    cache: str | Path = "",
+    turn: bool = False,
 ) -> Images:
     """Images of files of any size: short side to `resize`, then a window of `crop`, in pixels.
 
@@ -93,13 +99,14 @@ def photographs(
         crop: side of the window, in pixels, <= resize.
         cache: folder where the resized photographs are kept (`datasets.photographs`); empty:
             they are decoded whenever they are read. No pixel differs.
+        turn: whether a camera's orientation tag is obeyed.
 
     Raises:
         ValueError: the window is larger than the photograph, or the cache's disk too small.
     """
     if not 0 < crop <= resize:
         raise ValueError(f"need 0 < crop <= resize; got crop {crop} and resize {resize}")
-    source = Files(root, table["path"].to_numpy(), resize)
+    source = Files(root, table["path"].to_numpy(), resize, turn=turn)
     if cache:
         source = stored(source, Path(cache))
 

@@ -120,9 +120,9 @@ class Experiment:
         """The experiment of these names, some of its settings changed.
 
         Args:
-            benchmark: in params/benchmarks.yaml.
+            benchmark: in params/benchmarks.yaml, or a file of one's own, NAME.yaml.
             method, regime: in params/recipes.yaml.
-            size: mini, tiny or paper.
+            size: mini, tiny or paper; own for a file of one's own.
             split: 0 up to the protocol's number of splits, or the one on which settings are chosen.
             seed: >= 0.
             overrides: such as "epochs=30 network=resnet9 width=8"; quotes hold blanks.
@@ -132,8 +132,7 @@ class Experiment:
                 benchmark lacks what the recipe needs; the message says what there is.
         """
         benchmarks, recipes = layers.catalogue("benchmarks"), layers.catalogue("recipes")
-        there = layers.one_of("benchmark", benchmark, benchmarks["benchmarks"])
-        base = layers.one_of(f"size of {benchmark}", size, there)
+        base = layers.benchmark(benchmark, size)
         of_method = layers.entry("method", method, size, base)
         of_regime = layers.entry("regime", regime, size, base)
         facts = {name: base[name] for name in layers.FACTS if name in base}
@@ -141,6 +140,7 @@ class Experiment:
         below = [benchmarks["base"] | recipes["base"], base, of_method, of_regime]
         where = f"{benchmark} in size {size}, method {method}, regime {regime}"
         settings = layers.resolved(below, overrides, facts, where)
+        settings = layers.noted(settings, benchmark)
         layers.one_of_splits(split, facts, where)
         if seed < 0:
             raise ValueError(f"a seed is 0 or more; got {seed}")

@@ -4,6 +4,8 @@ Settings are plain values, and parts that can be chosen: mappings of a name and 
 arguments that the part of that name reads, as the two files in params/ list them.
 """
 
+import csv
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -11,11 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from osnb.base import workbook
+from osnb.base import user, workbook
 
-SIZES = ("mini", "tiny", "paper")
+SIZES = ("mini", "tiny", "paper", "own")
+OWN = ".yaml"  # how the name of a benchmark ends that is a file of the reader's own
 # what a benchmark is, no setting: nobody overrides it
 FACTS = ("splits", "tuning", "negatives")
+UNSET = ("name", "digest")  # of a part: what is no setting of it
+PATHS = ("images", "roles")  # settings of a benchmark of one's own
 
 
 def catalogue(name: str) -> dict[str, Any]:
@@ -26,6 +31,64 @@ def catalogue(name: str) -> dict[str, Any]:
 @cache
 def _content(file: Path) -> dict[str, Any]:
     return workbook.params(file)
+
+
+def benchmark(name: str, size: str) -> dict[str, Any]:
+    """What params/benchmarks.yaml, or a file of one's own, says of a benchmark in a size.
+
+    Raises:
+        FileNotFoundError: there is no such file, or not one that it names.
+        ValueError: there is no such name or size, or nothing reads a setting of the file.
+    """
+    if not name.endswith(OWN):
+        there = one_of("benchmark", name, catalogue("benchmarks")["benchmarks"])
+        return dict(one_of(f"size of {name}", size, there))
+    file = workbook.out() / name
+    if not file.is_file():
+        raise FileNotFoundError(2, "no such benchmark", str(file))
+    base = {"protocol": "roles_csv", "reader": "own_images"} | workbook.params(file)
+    one_of(f"size of {name}", size, {"own": base})
+    plain = catalogue("benchmarks")["base"] | catalogue("recipes")["base"]
+    given = {k: v for k, v in base.items() if k not in (*FACTS, "regimes", "methods")}
+    settings = laid([plain, {}, given])
+    all_read(given, settings, name)
+    with (file.parent / settings["protocol"]["roles"]).open(encoding="utf-8-sig") as roles:
+        negatives = any(
+            (row.get("role") or "").strip() == "negative" for row in csv.DictReader(roles)
+        )
+    return base | {"negatives": negatives}
+
+
+def placed(settings: dict[str, Any], name: str) -> dict[str, Any]:
+    """Settings with `images` and `roles` as whole paths; those in one's own file start there."""
+    folder = (workbook.out() / name).parent
+    parts = {kind: settings[kind] for kind in ("reader", "protocol")}
+    for kind, part in parts.items():
+        parts[kind] = part | {k: str(folder / part[k]) for k in PATHS if k in part}
+    return settings | parts
+
+
+def noted(settings: dict[str, Any], name: str) -> dict[str, Any]:
+    """Settings with a digest of each file of one's own that they name: roles, images, a module.
+
+    Of a folder of images it is that of their names.
+    """
+    for kind, part in placed(settings, name).items():
+        if isinstance(part, dict):
+            files = [Path(part[key]) for key in PATHS if key in part]
+            files += [user.file(part["name"])] if ":" in part["name"] else []
+            files += [workbook.out() / part["weights"]] if part.get("weights") else []
+            if files:
+                settings[kind] |= {"digest": workbook.digest(*map(_content_of, files))[:16]}
+    return settings
+
+
+def _content_of(file: Path) -> Path | str:
+    """A file; of a folder the names in it, one below the other."""
+    if not file.is_dir():
+        return file
+    found = (os.path.join(os.path.relpath(at, file), x) for at, _, xs in os.walk(file) for x in xs)
+    return "\n".join(sorted(found))
 
 
 def parts() -> dict[str, dict[str, dict]]:
@@ -111,6 +174,8 @@ def defaults(kinds: Mapping[str, dict], kind: str, choice: str) -> dict[str, Any
         ValueError: there is no such part.
     """
     there = kinds[kind]
+    if kind in ("loss", "network") and ":" in choice:
+        return user.settings(choice)
     if kind in ("reader", "protocol"):  # several readers may be chosen, most have no settings
         return {k: v for name in choice.split() for k, v in there.get(name, {}).items()}
     return dict(one_of(kind, choice, there))
@@ -170,11 +235,11 @@ def one_of_splits(split: int, facts: Mapping[str, Any], where: str) -> None:
 
 
 def flat(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """(name, value) of every setting; of a chosen part its own name first."""
+    """(name, value) of every setting, digests aside; of a chosen part its own name first."""
     for name, value in settings.items():
         if isinstance(value, dict):
             yield name, value["name"]
-            yield from ((key, inner) for key, inner in value.items() if key != "name")
+            yield from ((key, inner) for key, inner in value.items() if key not in UNSET)
         else:
             yield name, value
 

@@ -11,6 +11,7 @@ from osnb import datasets, losses, protocols, train
 from osnb.base import workbook
 from osnb.base.labels import UNKNOWN
 from osnb.datasets.augment import AUGMENT, OPS
+from osnb.experiment import layers
 
 if TYPE_CHECKING:
     from osnb.experiment import Experiment, Machine
@@ -113,8 +114,8 @@ def parts(experiment: "Experiment", machine: "Machine") -> Parts:
         FileNotFoundError: a data set is not there.
         ValueError: it has too few images of a class, or settings are out of range.
     """
-    settings = experiment.settings
-    images = _images(settings["reader"], machine)
+    settings = layers.placed(experiment.settings, experiment.benchmark.name)
+    images = _images(settings, machine)
     make = _protocol(settings)
     classes = make(available=set(images.rows["wnid"]))
     if other := settings.get("external"):
@@ -133,7 +134,7 @@ def parts(experiment: "Experiment", machine: "Machine") -> Parts:
         tuple(_far(settings, machine, images.shape, make(), still)),
         lambda rows, **more: datasets.batches(images, rows, **still | more),
         _augmented(settings),
-        settings,
+        experiment.settings,
     )
 
 
@@ -147,8 +148,10 @@ def _augmented(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {"batch_size": size, "transform": transform, "crop": crop, "shuffle": True}
 
 
-def _images(reader: Mapping[str, Any], machine: "Machine") -> datasets.Images:
+def _images(settings: Mapping[str, Any], machine: "Machine") -> datasets.Images:
     """The pixels of one reader, or of several as one data set."""
+    roles = {k: v for k, v in settings["protocol"].items() if k == "roles"}
+    reader = settings["reader"] | roles
     read = {name: _read(name, machine, reader) for name in reader["name"].split()}
     images = datasets.joined(read) if len(read) > 1 else read[reader["name"]]
     return datasets.resident(images, train.device()) if machine.resident else images

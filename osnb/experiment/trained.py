@@ -60,6 +60,7 @@ def criterion(experiment: "Experiment", parts: Parts) -> Callable:
     if name == "background":
         labels = torch.tensor(parts.taught["label"].to_numpy())
         how["weights"] = losses.class_weights(labels, classes=parts.outputs)
+    how.pop("digest", None)  # of the text of a loss of one's own
     return partial(losses.LOSSES[name], **how)
 
 

@@ -46,6 +46,7 @@ from osnb.plots.pictures import (
     roughness,
     task_sketch,
 )
+from osnb.plots.runs import run_curves
 from osnb.plots.style import Figure, describe
 from osnb.plots.threshold import operating_point
 from osnb.plots.tree import class_tree, counted_tree, gathered, reduced_tree, role_tree

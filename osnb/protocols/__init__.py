@@ -1,7 +1,8 @@
 """Who is known, negative and unknown: rows of classes. `PROTOCOLS` names them all.
 
 `palechor` and `kim` hold rules over the hierarchy, `vaze` the published lists of Vaze et al. 2022
-and small ones on data that ships with the package, `making` the ways in which such lists are made.
+and small ones on data that ships with the package, `making` the ways in which such lists are made,
+`roles` a csv file's.
 """
 
 from functools import partial
@@ -25,6 +26,7 @@ from osnb.protocols.palechor import (
     superclasses,
     with_negatives,
 )
+from osnb.protocols.roles import read_csv, roles_csv
 from osnb.protocols.vaze import closed, duplicates, ssb, standard, whole
 
 PROTOCOLS = Catalogue(
@@ -40,6 +42,7 @@ PROTOCOLS = Catalogue(
     p1=p1,
     p2=p2,
     p3=p3,
+    roles_csv=roles_csv,
     ssb_aircraft=partial(ssb, "aircraft"),
     ssb_cars=partial(ssb, "cars"),
     ssb_cub=partial(ssb, "cub"),

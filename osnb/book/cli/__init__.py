@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from osnb.book.cli import look, make, more, predict
+from osnb.book.cli.new import new
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 
@@ -53,3 +54,4 @@ app = typer.Typer(
 for command in (make.run, make.reproduce, predict.predict, look.status, look.show, *more.COMMANDS):
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(more.data, name="data")
+app.add_typer(new, name="new")

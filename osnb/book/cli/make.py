@@ -1,10 +1,11 @@
 """Commands that execute notebooks: runs of params files, or every run of a size."""
 
+import os
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -14,7 +15,7 @@ import typer
 from osnb.base import workbook
 from osnb.book import record
 from osnb.book.cli.look import written
-from osnb.book.runs import CROSS, PAPERS
+from osnb.book.runs import CROSS, OWN, PAPERS
 
 STATES = ("done", "skipped", "failed", "interrupted")
 FORCE = "Repeat runs that are up to date."
@@ -48,6 +49,23 @@ def announced(plans: list, force: bool) -> None:
     print(f"{len(plans)} runs, {len(times)} would run{total}{more}")
     for why, count in sorted(lost.items()):
         print(f"{count} of them would fail without their data: {why}")
+    for of in {x.parameters["benchmark"]: x for x in plans if _own(x)}.values():
+        print(of.parameters["benchmark"], *_examined(of), sep="\n  ")
+
+
+def _own(plan) -> bool:
+    """Whether it trains on a benchmark of one's own."""
+    return plan.trains and not plan.published
+
+
+def _examined(plan) -> Iterator[str]:
+    """What there is to say of a benchmark of one's own, and of the time that its runs take."""
+    from osnb import experiment
+    from osnb.experiment import examined
+
+    values = plan.parameters
+    machine = experiment.Machine.of(values["machine"], data=values["data"])
+    yield from examined.benchmark(experiment.of(values), machine)
 
 
 def _guesses() -> Callable:
@@ -161,6 +179,8 @@ def start(
     """
     from osnb.book import batch
 
+    if workbook.out() != workbook.root():
+        os.environ["OSNB_OUT"] = str(workbook.out())  # kernels work in the notebooks' folder
     plans = batch.ordered(plans)
     # json alone is what a program reads
     lines = Lines(len(plans), sys.stderr if str(report) == "-" else sys.stdout)
@@ -200,7 +220,8 @@ def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:
     shown = [state for state in STATES if counts[state] or state != "interrupted"]
     total = ", ".join(f"{counts[state]} {state}" for state in shown)
     spent = f"{time.monotonic() - since:.0f} s"
-    print(f"{total} in {spent}; figures are in {workbook.out() / 'figures'}", file=lines.file)
+    place = workbook.out() / ("figures" if any(plan.published for plan in plans) else "runs")
+    print(f"{total} in {spent}; figures are in {place}", file=lines.file)
     return 1 if counts["failed"] or counts["interrupted"] else 0
 
 
@@ -243,11 +264,17 @@ def run(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds to run, from the file's own up.")] = 1,
     **options,
 ):
-    """Execute the notebook of each params file, after a strict check."""
-    from osnb.book.run import plan
+    """Execute the notebook of each params file, after a strict check.
 
-    given, named = overrides(p or []), {}
-    for file in _files(files):
+    Runs of size own leave their results under runs/ in the folder where this is called.
+    """
+    from osnb.book.run import plan
+    from osnb.book.run.plans import read
+
+    given, named, there = overrides(p or []), {}, _files(files)
+    if any(read(file).get("size") == "own" for file in there):
+        os.environ.setdefault("OSNB_OUT", str(Path.cwd()))
+    for file in there:
         first = plan(file, given)
         more = range(first.parameters.get("seed", 0) + 1, first.parameters.get("seed", 0) + seeds)
         for each in (first, *(plan(file, given | {"seed": seed}) for seed in more)):
@@ -310,7 +337,7 @@ def reproduce(
     for value, valid in ((paper, ["", *PAPERS]), (size, SIZES)):
         if value not in valid:
             raise ValueError(f"{value!r} is not one of: {', '.join(filter(None, valid))}")
-    digits = f"0{PAPERS[paper]}" if paper else "".join(["0", *PAPERS.values(), CROSS])
+    digits = f"0{PAPERS[paper]}" if paper else "".join(["0", *PAPERS.values(), CROSS, OWN])
     plans = [plan(file) for file in sorted((workbook.root() / "params").glob("*/*.yaml"))]
     chosen = [x for x in plans if x.parameters.get("size") == size and x.notebook[0] in digits]
     if not chosen:

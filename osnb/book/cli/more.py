@@ -141,9 +141,17 @@ def _default_run(notebook: Path) -> tuple[Path, str]:
 
 
 def report():
-    """Make report/index.html: all artefacts, the papers' numbers beside ours, the notebooks."""
+    """Make report/index.html: all artefacts, the papers' numbers beside ours, the notebooks.
+
+    In a folder of one's own, outside of the project: its evaluations (50_own) and runs.
+    """
     from osnb.book import report
 
+    if workbook.out() != workbook.root() and any(workbook.out().glob("runs/50_own/*/run.json")):
+        from osnb.book.report import own
+
+        print(own.build())
+        return
     index = report.build()
     print(*filter(None, [str(index), report.remark(index)]), sep="\n")
 

@@ -149,6 +149,7 @@ def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     page = workbook.root() / "figures" / "README.md"  # where `osnb outputs` has put the table
     kept = page.read_text(encoding="utf8") if page.is_file() else ""
     yield "own-data.md", render("own-data", table=gallery.block(kept, "own data"))
+    yield "your-own.md", render("your-own")
     yield "lists.csv", benchmark.LISTS.read_bytes()
     yield "quickdraw-openset.md", render("quickdraw-openset", **benchmark.page())
     counts = {"runs": len(done), "span": facts.span(done), "sizes": facts.sizes(decided)}

@@ -29,7 +29,8 @@ OFTEN = 1.0  # seconds between two notes of where a run is
 def inputs(plan: Plan) -> dict[str, str]:
     """Digest of the data of every run that the notebook collects; {} if it collects none.
 
-    Variants of what params/ describes are none: `tables.collect` leaves them out.
+    Variants of what params/ describes are none: `tables.collect` leaves them out; of one's own all
+    count.
     """
     if not plan.collects:
         return {}
@@ -37,7 +38,9 @@ def inputs(plan: Plan) -> dict[str, str]:
 
     there = cache(described)
     found = stamps.finished(plan.reads, plan.parameters["size"])
-    ours = ((path, x) for path, x in found if repeats(x, there(x["notebook"])))
+    ours = (
+        (path, x) for path, x in found if not plan.published or repeats(x, there(x["notebook"]))
+    )
     return {x["run"]: stamps.data(path.parent) for path, x in ours}
 
 
@@ -94,7 +97,7 @@ def once(
     try:
         with record.lock(plan.directory):
             if not force and done(plan):
-                runs.publish(plan.directory, plan.figures)
+                _publish(plan)
                 return {"state": "skipped"}
             if why := lacking(plan):
                 return not_run(plan, why)
@@ -105,6 +108,11 @@ def once(
             return end
     except Timeout:
         return None
+
+
+def _publish(plan: Plan) -> list[str]:
+    """`runs.publish`, but for what is no experiment of the workbook."""
+    return runs.publish(plan.directory, plan.figures) if plan.published else []
 
 
 def not_run(plan: Plan, why: str) -> dict[str, Any]:
@@ -184,7 +192,7 @@ def _papermill(plan: Plan, limit: float, heard: Callable, kernel: Kernel) -> dic
             _whole(aside)
             if plan.trains and not (plan.directory / "scores.parquet").is_file():
                 raise FileNotFoundError(f"{plan} wrote no scores.parquet in {plan.directory}")
-            end = {"state": "done", "unpublished": runs.publish(plan.directory, plan.figures)}
+            end = {"state": "done", "unpublished": _publish(plan)}
         except Exception as error:
             explained = _explained(error, aside)
             if reached():

@@ -17,7 +17,7 @@ from osnb import experiment
 from osnb.base import stamps, workbook
 from osnb.book import runs
 
-SIZES = ("mini", "tiny", "paper")
+SIZES = ("mini", "tiny", "paper", "own")
 LONGEST = 200  # of a run's name, in characters: file systems hold 255, and its lock and aside more
 
 
@@ -57,6 +57,11 @@ class Plan:
         return workbook.out() / "runs" / self.notebook / self.run
 
     @property
+    def published(self) -> bool:
+        """Whether its small results go to figures/: not those of one's own data."""
+        return self.parameters.get("size") != "own"
+
+    @property
     def figures(self) -> Path:
         return workbook.out() / "figures" / self.notebook / self.run
 
@@ -72,7 +77,11 @@ class Plan:
     @property
     def reads(self) -> str:
         """Pattern of the training notebooks whose results it reads: its paper's, or all of them."""
-        return "*_train" if self.notebook.startswith(runs.CROSS) else f"{self.notebook[0]}?_*_train"
+        return (
+            "*_train"
+            if self.notebook[0] in (runs.CROSS, runs.OWN)
+            else f"{self.notebook[0]}?_*_train"
+        )
 
     @cached_property
     def follows(self) -> dict[str, Any]:
@@ -126,7 +135,7 @@ def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
         defaults = _declared(notebook, _version(notebook))
         values = _checked(_laid_over(own, overrides or {}, defaults), defaults, file)
         _collects(notebook, _version(notebook))  # every cell is Python
-        runs.settled(defaults | values)
+        _tried(runs.settled(defaults | values)[0], defaults | values)
     except (ValueError, SyntaxError) as error:
         raise Refused(str(error)) from None
     if values.get("run") != file.stem:
@@ -142,6 +151,14 @@ def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
             "digits, _ . + = -, the first a letter, a digit or _"
         )
     return Plan(notebook.stem, values["run"], defaults | values, values)
+
+
+def _tried(settings: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Try a loss of one's own; this alone runs a person's code before a kernel does."""
+    if ":" in settings.get("loss", {"name": ""})["name"]:
+        from osnb.experiment import examined  # torch, which a plan can do without
+
+        examined.loss(experiment.of(values))
 
 
 def repeated(first: Plan) -> list[Plan]:

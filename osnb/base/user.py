@@ -1,0 +1,71 @@
+"""Functions in a Python file of one's own, by "module:function"; the file lies in `workbook.out()`.
+
+Only `load` runs the file. Settings and texts are read from it as from any text, so that what looks
+at runs, such as those of an archive, executes nothing.
+"""
+
+import ast
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from osnb.base import workbook
+
+
+def file(name: str) -> Path:
+    """The file of "module:function".
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    path = workbook.out() / (name.partition(":")[0].replace(".", "/") + ".py")
+    if not path.is_file():
+        raise FileNotFoundError(2, f"no file for {name!r}", str(path))
+    return path
+
+
+def load(name: str) -> Callable:
+    """The function itself; this runs its file.
+
+    Raises:
+        ValueError: the file fails, or has no such function.
+    """
+    path, function = file(name), name.partition(":")[2]
+    try:
+        there = runpy.run_path(str(path), run_name=path.stem)
+    except Exception as error:  # whatever a person's code may raise
+        raise ValueError(f"{path} fails: {type(error).__name__}: {error}") from error
+    if not callable(there.get(function)):
+        raise ValueError(f"{path} defines no function {function!r}")
+    return there[function]
+
+
+def settings(name: str) -> dict[str, Any]:
+    """Keyword arguments of the function that have a literal as default.
+
+    Raises:
+        ValueError: the file is no Python, or defines no such function at its top.
+    """
+    for node in _tree(name):
+        if isinstance(node, ast.FunctionDef) and node.name == name.partition(":")[2]:
+            pairs = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            return {key.arg: ast.literal_eval(value) for key, value in pairs if value is not None}
+    raise ValueError(f"{file(name)} defines no function {name.partition(':')[2]!r}")
+
+
+def taught(name: str) -> tuple[str, ...]:
+    """Roles of the images that a loss is trained on: the file's ROLES, or known ones alone."""
+    for node in _tree(name):
+        match node:
+            case ast.Assign(targets=[ast.Name(id="ROLES")], value=value):
+                return tuple(ast.literal_eval(value))
+    return ("known",)
+
+
+def _tree(name: str) -> list[ast.stmt]:
+    path = file(name)
+    try:
+        return ast.parse(path.read_text(encoding="utf8")).body
+    except SyntaxError as error:
+        raise ValueError(f"{path}, line {error.lineno}: {error.msg}") from None

@@ -1,0 +1,133 @@
+"""What is checked of a benchmark and a loss of one's own before anything is trained."""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from inspect import signature
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from osnb import datasets, losses
+from osnb.base import workbook
+from osnb.base.outputs import Outputs
+from osnb.experiment import Experiment, Machine, layers
+from osnb.experiment.parts import STILL, Parts
+
+ROWS, CLASSES, WIDTH = 12, 5, 8  # of the outputs that a loss is tried on
+STEPS = 2  # that are timed
+
+
+def loss(experiment: Experiment) -> None:
+    """Try a loss of one's own on random outputs.
+
+    Raises:
+        ValueError: it does not take (out, labels, **settings), gives other than one finite value
+            per sample, or no finite gradient; the message says which.
+    """
+    name, how = experiment.settings["loss"]["name"], dict(experiment.settings["loss"])
+    function = losses.LOSSES[name]
+    how = {k: v for k, v in how.items() if k not in ("name", "digest")}
+    draw = torch.Generator().manual_seed(0)
+    shapes = (CLASSES, WIDTH, CLASSES)
+    out = Outputs(*(torch.randn(ROWS, n, generator=draw).requires_grad_() for n in shapes))
+    negatives = "negative" in losses.TAUGHT[name]
+    labels = torch.arange(ROWS) % (CLASSES + negatives) - int(negatives)
+    try:
+        signature(function).bind(out, labels, **how)
+        value = function(out, labels, **how)
+    except Exception as error:  # whatever a person's code may raise
+        raise ValueError(
+            f"{name} is called as loss(out, labels, **settings), out.logits (N, C) and labels (N,) "
+            f"from {labels.min()}; it gave {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(value, torch.Tensor) or value.shape != (ROWS,) or not value.isfinite().all():
+        came = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
+        raise ValueError(
+            f"{name} needs one finite value for each of {ROWS} samples; it gave {came}"
+        )
+    if not value.requires_grad:
+        raise ValueError(f"{name} has no gradient: a network could not be trained by it")
+    grads = torch.autograd.grad(value.sum(), tuple(out), allow_unused=True)
+    if not all(grad.isfinite().all() for grad in grads if grad is not None):
+        raise ValueError(f"{name} has a gradient that is not finite")
+
+
+def benchmark(experiment: Experiment, machine: Machine) -> Iterator[str]:
+    """Read everything that a benchmark of one's own names once; sentences on it.
+
+    Raises:
+        FileNotFoundError: a file is not there.
+        ValueError: roles or a division are wrong, images do not decode, or the same pixels are
+            on two sides of the division; the message names them.
+    """
+    parts = experiment.parts(machine)
+    rows = parts.rows
+    table = pd.crosstab(rows["role"], rows["split"])
+    for role, counts in table.iterrows():
+        classes = rows.loc[rows["role"] == role, "wnid"].nunique()
+        yield f"{role}: {classes} classes; " + ", ".join(
+            f"{n} {part}" for part, n in counts.items()
+        )
+    reader = layers.placed(experiment.settings, experiment.benchmark.name)["reader"]
+    if "images" in reader:
+        changed = datasets.conversions(Path(reader["images"]))
+        yield from (f"{count} images {what}" for what, count in changed.items() if count)
+    yield from _duplicates(rows, _digests(parts))
+    if experiment.settings["training"]["name"] == "plain":
+        yield f"about {_seconds(experiment, parts):.0f} s of training on this machine"
+
+
+def _digests(parts: Parts) -> pd.Series:
+    """Of each row's pixels.
+
+    Raises:
+        ValueError: images do not decode.
+    """
+    still = {"batch_size": STILL, "shuffle": False, "broken": "skip"}
+    batches = parts.batches(parts.rows.assign(label=parts.rows["label"].clip(lower=-2)), **still)
+    found = [workbook.digest(x.numpy().tobytes()) for pixels, _ in batches(0) for x in pixels]
+    if batches.skipped:
+        reasons = "; ".join([*batches.skipped.values()][:5])
+        raise ValueError(f"{len(batches.skipped)} images do not decode: {reasons}")
+    return pd.Series(found, parts.rows.index)
+
+
+def _duplicates(rows: pd.DataFrame, digests: pd.Series) -> Iterator[str]:
+    """A sentence on equal images.
+
+    Raises:
+        ValueError: some are on two sides of the division, or of two classes.
+    """
+    same = rows.assign(pixels=digests)[digests.duplicated(keep=False)]
+    for _, group in same.groupby("pixels"):
+        if group["split"].nunique() > 1 or group["wnid"].nunique() > 1:
+            names = ", ".join(f"{x.sample} ({x.wnid}, {x.split})" for x in group.itertuples())
+            raise ValueError(
+                f"the same pixels: {names}. Remove all but one, or give them one `unit` in a csv"
+            )
+    if len(same):
+        yield f"{len(same)} images have the pixels of another one of their class and split"
+
+
+def _seconds(experiment: Experiment, parts: Parts) -> float:
+    """Of all epochs, from `STEPS` steps of one."""
+    one = f"{experiment.overrides} epochs=1"
+    short = Experiment.named(**experiment.choices, overrides=one)
+    count = STEPS * short.settings["batch_size"]
+    few = pd.concat(
+        [parts.taught.head(count), parts.rows[parts.rows["split"] == "val"].head(count)]
+    )
+    some = replace(parts, rows=few)
+    spent = []
+    for _ in range(2):  # what is only slow the first time is no measure
+        network, criterion = short.network(some), short.criterion(some)
+        with tempfile.TemporaryDirectory() as folder:
+            since = time.monotonic()
+            short.fit(network, criterion, some, Path(folder))
+            spent.append(time.monotonic() - since)
+    share = len(parts.taught) / len(some.taught)
+    return float(np.min(spent)) * share * experiment.settings["epochs"]
