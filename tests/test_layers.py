@@ -13,7 +13,7 @@ from osnb.base.workbook import PACKAGE
 ROOMS = {
     "base": (set(), {"numpy", "pandas", "pyarrow"}, {"yaml"}),
     "protocols": ({"base"}, {"numpy", "pandas"}, {"sklearn", "nltk"}),
-    "metrics": ({"base"}, {"numpy"}, set()),
+    "metrics": ({"base"}, {"numpy"}, {"scipy"}),
     "datasets": (
         {"base", "protocols"},
         {"numpy", "pandas", "torch", "torchvision", "PIL", "simplejpeg"},

@@ -276,7 +276,10 @@ def conventions(*names: str, **settings: Any) -> list[dict[str, Any]]:
 
 
 POOLED = ("risk_coverage", "aurc", "e_aurc", "augrc", "aurc_parts", "coverage_at_risk")
-POOLED += ("bootstrap_aurc",)  # measures of scores that are right or wrong, known or not
+POOLED += (
+    "bootstrap_aurc",
+    "risk_threshold",
+)  # measures of scores that are right or wrong, known or not
 OURS = ("exact", "palechor", "bisgin")
 SETTINGS = {  # of measures, where they have some of their own
     "auroc": conventions("exact", "kim"),
@@ -290,6 +293,11 @@ SETTINGS = {  # of measures, where they have some of their own
     "e_aurc": conventions("exact", "kim"),
     "balanced_weights": [{"known": 60, "unknown": 40, "seed": 3}],
     "bootstrap_oscr": [{"fpr": np.array([0.1, 0.5])}],
+    "tpr_threshold": [{"tpr": 0.9, "promise": name} for name in ("bound", "conformal")],
+    "fpr_threshold": [{"fpr": 0.2, "promise": name} for name in ("bound", "conformal")],
+    "risk_threshold": [{"risk": 0.5}],
+    "mixture": [{"known": 60, "unknown": 40, "share": 0.2, "seed": 3}],
+    "exact_interval": [{"count": 3, "of": 20}],
 }
 
 
