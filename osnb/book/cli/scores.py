@@ -116,6 +116,37 @@ def threshold(
     _write(about | {"notes": [*notes, BEYOND], "rows": rows}, json, None, title)
 
 
+def rules(
+    run: Annotated[str, typer.Argument(help="A training run that is done: RUN or NOTEBOOK/RUN.")],
+    machine: Annotated[str, typer.Option(help="As in training notebooks: workers=4 ...")] = "",
+    out: Annotated[Path | None, typer.Option(help="csv file of all scores to write.")] = None,
+):
+    """Thirty rules on one trained network: AUROC and seconds of each.
+
+    Features are kept as features.npz beside the run. The file of --out is one for `osnb score`.
+    """
+    from osnb import experiment
+    from osnb.book import record
+    from osnb.experiment import cached
+
+    _csv(out)
+    found = record.named(run)
+    if len(found) != 1:
+        raise ValueError(f"need one run; {run!r} means {', '.join(found)}")
+    ((key, content),) = found.items()
+    parameters = content["parameters"]
+    where = experiment.Machine.of(machine, data=parameters.get("data", ""))
+    if not experiment.is_training(parameters):
+        raise ValueError(f"need a run that trains; {key} has no benchmark, method and regime")
+    kept = cached.said(experiment.of(parameters), workbook.out() / "runs" / key, where)
+    table, seconds = cached.scored(kept)
+    if out:
+        with workbook.writing(out) as aside:
+            table.drop(columns="task").to_csv(aside, index=False, lineterminator="\n")
+    print(f"{key}: AUROC of {len(seconds)} rules, known against")
+    print(cached.compared(table, seconds).to_string(float_format="{:.3f}".format))
+
+
 def _csv(out: Path | None) -> None:
     if out and out.suffix != ".csv":
         raise ValueError(f"--out writes .csv; got {out.name!r}")
@@ -187,4 +218,4 @@ def _columns(file: Path) -> dict[str, Any]:
     return {name: table[name].to_numpy() for name in table.column_names}
 
 
-COMMANDS = (score, threshold)
+COMMANDS = (score, threshold, rules)
