@@ -13,7 +13,7 @@ from osnb.base.workbook import PACKAGE
 ROOMS = {
     "base": (set(), {"numpy", "pandas", "pyarrow"}, {"yaml"}),
     "protocols": ({"base"}, {"numpy", "pandas"}, {"sklearn", "nltk"}),
-    "metrics": ({"base"}, {"numpy"}, set()),
+    "metrics": ({"base"}, {"numpy"}, {"scipy"}),
     "datasets": (
         {"base", "protocols"},
         {"numpy", "pandas", "torch", "torchvision", "PIL", "simplejpeg"},
@@ -30,7 +30,7 @@ ROOMS = {
     "experiment": (
         # what names an experiment imports none of it: tests/test_imports.py
         {"base", "protocols", "datasets", "models", "losses", "train", "scores", "metrics"},
-        {"numpy", "pandas", "torch", "PIL"},
+        {"numpy", "pandas", "torch", "PIL"} | {"pytorch_ood"},  # of `detectors` alone
         set(),
     ),
     "evidence": ({"base", "metrics", "experiment"}, {"numpy", "pandas"}, set()),

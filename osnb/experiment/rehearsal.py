@@ -240,10 +240,20 @@ def reader(name: str) -> Numbers:
     return {"rows": images.rows.to_csv(index=False), "pixels": pixels}
 
 
+def _listed(folder: Path) -> Path:
+    """Twelve images in three units each of two classes, and the csv file that lists them."""
+    photographs = pd.concat([_photographs(32)] * 3, ignore_index=True)
+    for i, data in enumerate(photographs["jpeg"]):
+        (folder / f"{i}.jpg").write_bytes(data)
+    paths = [f"{i}.jpg" for i in photographs.index]
+    units = [f"{of}{i // 4}" for i, of in enumerate(photographs["name"])]
+    table = pd.DataFrame({"path": paths, "class": photographs["name"], "unit": units})
+    table.to_csv(folder / "listed.csv", index=False)
+    return folder / "listed.csv"
+
+
 def _photographs(side: int) -> pd.DataFrame:
     """Four small ones, as the readers of a parquet file want them."""
-        if name == "own_images":
-            few |= {"images": _listed(Path(folder)).name, "resize": 40, "crop": 32}
     rng, files = np.random.default_rng(0), []
     for _ in range(4):
         smooth = rng.integers(0, 256, (4, 4, 3), np.uint8)
@@ -298,7 +308,10 @@ def conventions(*names: str, **settings: Any) -> list[dict[str, Any]]:
 
 
 POOLED = ("risk_coverage", "aurc", "e_aurc", "augrc", "aurc_parts", "coverage_at_risk")
-POOLED += ("bootstrap_aurc",)  # measures of scores that are right or wrong, known or not
+POOLED += (
+    "bootstrap_aurc",
+    "risk_threshold",
+)  # measures of scores that are right or wrong, known or not
 OURS = ("exact", "palechor", "bisgin")
 SETTINGS = {  # of measures, where they have some of their own
     "auroc": conventions("exact", "kim"),
@@ -312,6 +325,11 @@ SETTINGS = {  # of measures, where they have some of their own
     "e_aurc": conventions("exact", "kim"),
     "balanced_weights": [{"known": 60, "unknown": 40, "seed": 3}],
     "bootstrap_oscr": [{"fpr": np.array([0.1, 0.5])}],
+    "tpr_threshold": [{"tpr": 0.9, "promise": name} for name in ("bound", "conformal")],
+    "fpr_threshold": [{"fpr": 0.2, "promise": name} for name in ("bound", "conformal")],
+    "risk_threshold": [{"risk": 0.5}],
+    "mixture": [{"known": 60, "unknown": 40, "share": 0.2, "seed": 3}],
+    "exact_interval": [{"count": 3, "of": 20}],
 }
 
 

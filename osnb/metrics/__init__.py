@@ -37,3 +37,10 @@ from osnb.metrics.measures import (
     oscr_area,
     risk_coverage,
 )
+from osnb.metrics.thresholds import (
+    exact_interval,
+    fpr_threshold,
+    mixture,
+    risk_threshold,
+    tpr_threshold,
+)

@@ -2,10 +2,11 @@
 
 `SCORES` is what every training run of Palechor et al. 2023 writes into its scores table, `POST_HOC`
 what Vaze et al. 2022 and Kim et al. 2021 look at besides. Both hold rules ``rule(out, known=K)``.
-`openmax` and `mahalanobis` make such a rule from the outputs on training samples. `own` reads
-scores and logits of other origin.
+`openmax`, `mahalanobis` and all of `FITTED` make such a rule from the outputs on training samples.
+`own` reads scores and logits of other origin.
 """
 
+from osnb.scores.features import FITTED, Seen, zero_shot
 from osnb.scores.own import RULES, Own, arrays, own
 from osnb.scores.rules import (
     DISTANCES,

@@ -5,6 +5,7 @@
     python -m tests.benchmarks data      pixels and photographs to batches beside Pillow
     python -m tests.benchmarks start     a notebook that only imports beside plain papermill
     python -m tests.benchmarks batch     runs of nothing through the engine
+    python -m tests.benchmarks thresholds   how often a promise is broken, 1,000 sets each
 
 Each has --help. Run it from the top of the project, with nothing else running.
 """
@@ -105,6 +106,17 @@ def bench_batch(
     from tests.benchmarks import runs as bench
 
     _report(bench.batch(runs=runs, tables=tables, workers=workers), bench.show_batch, file)
+
+
+@app.command("thresholds")
+def bench_thresholds(
+    sets: Annotated[int, typer.Option(min=1, help="Calibration sets of each kind.")] = 1_000,
+    file: Json = None,
+):
+    """Count how often thresholds break what they promise, on scores of three shapes."""
+    from tests.benchmarks import thresholds
+
+    _report(thresholds.trials(sets=sets), thresholds.show, file)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import os
 import typer
 from typer.core import TyperGroup
 
-from osnb.book.cli import look, make, more, predict
+from osnb.book.cli import look, make, more, predict, scores
 from osnb.book.cli.new import new
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
@@ -51,7 +51,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Open-set recognition, reproducibly: run notebooks, make lists, see what is done.",
 )
-for command in (make.run, make.reproduce, predict.predict, look.status, look.show, *more.COMMANDS):
+OWN = (predict.predict, *scores.COMMANDS)
+for command in (make.run, make.reproduce, *OWN, look.status, look.show, *more.COMMANDS):
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(more.data, name="data")
 app.add_typer(new, name="new")

@@ -1,10 +1,10 @@
-"""Commands that run no notebook: archives, claims, lists, the course, report, checks, scores."""
+"""Commands that run no notebook: archives, claims, lists, the course, report, checks."""
 
 import json as text
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,12 +15,6 @@ from osnb.book.runs import PAPERS
 
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 data = typer.Typer(no_args_is_help=True, help="Build the data that ships with the package.")
-UNITS = {"sample": "samples", "class": "classes"}
-AGAINST = "Second file on the same samples: FILE less this one."
-UNKNOWABLE = (
-    "no unknown (-2) or negative (-1) sample: OSCR, CCR, AUROC, FPR95 and average "
-    "precision cannot be computed, and the risks count wrong predictions alone"
-)
 
 
 def export(
@@ -251,93 +245,5 @@ def doctor(
     raise typer.Exit(1 if failed(lines) else 0)
 
 
-def score(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="csv, parquet or npz.")],
-    against: Annotated[Path | None, typer.Option(help=AGAINST)] = None,
-    unit: Annotated[str, typer.Option(help=f"Drawn again: {' or '.join(UNITS)}.")] = "sample",
-    resamples: Annotated[int, typer.Option(help="Draws of the bootstrap.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
-    known: Annotated[int, typer.Option(help="Logits that are known classes; all if 0.")] = 0,
-    names: Annotated[
-        list[str] | None, typer.Option("--score", help="Score to keep, repeatable; all if none.")
-    ] = None,
-    json: Json = None,
-    out: Annotated[Path | None, typer.Option(help="csv file to write as well.")] = None,
-):
-    """Measures of your own scores, with 95 % intervals: accuracy, OSCR, AUROC, AURC, ...
-
-    FILE has the columns label (known class from 0, negative -1, unknown -2), pred and one or more
-    of scores (higher: more known); or label and logits, logit_0 to logit_{K-1} (in npz: labels
-    (N,) and logits (N, K)), of which MSP, max logit, energy and entropy are computed. Optional
-    columns: sample (id), class (true class, for --unit class).
-
-    \b
-    osnb score scores.csv
-    osnb score mine.npz --against theirs.npz --unit class --out differences.csv
-    """
-    from osnb.evidence.samples import matched, measures, roles
-
-    if unit not in UNITS:
-        raise ValueError(f"--unit is one of {', '.join(UNITS)}; got {unit!r}")
-    if out and out.suffix != ".csv":
-        raise ValueError(f"--out writes .csv; got {out.name!r}")
-    files = [file, against] if against else [file]
-    samples = [_own(each, known, names or ()) for each in files]
-    if against:
-        samples[1] = matched(*samples)
-    rows = list(measures(samples, unit, seed=seed, resamples=resamples))
-    notes = [UNKNOWABLE] if "none" in roles(samples[0]) else []
-    about = {"files": [*map(str, files)], "unit": unit, "resamples": resamples, "seed": seed}
-    _write(about | {"notes": notes, "rows": rows}, json, out)
-
-
-def _write(content: dict[str, Any], json: Path | None, out: Path | None) -> None:
-    """The rows as a csv file, if one is wanted, and as json or else as a table."""
-    import pandas as pd
-
-    table = pd.DataFrame(content["rows"])
-    if out:
-        with workbook.writing(out) as aside:
-            table.to_csv(aside, index=False, lineterminator="\n")
-    if json:
-        return written(json, content)
-    print(f"95 % intervals over {UNITS[content['unit']]}")
-    print(table.to_string(index=False, float_format="{:.4f}".format))
-    for note in content["notes"]:
-        typer.echo(f"osnb: {note}", err=True)
-    return None
-
-
-def _own(file: Path, known: int, names: list[str]):
-    """A file's samples; what is wrong with it begins with its name."""
-    from osnb import scores
-
-    try:
-        return scores.own(_columns(file), known=known, names=names)
-    except ValueError as error:
-        reason = str(error).splitlines()[0] or type(error).__name__
-        raise ValueError(f"{file}: {reason}") from None
-
-
-def _columns(file: Path) -> dict[str, Any]:
-    """Arrays by name."""
-    import pyarrow.csv as text
-    from pyarrow import parquet
-
-    from osnb import scores
-
-    readers = {".csv": text.read_csv, ".parquet": parquet.read_table}
-    if file.suffix == ".npz":
-        return scores.arrays(file)
-    if file.suffix not in readers:
-        raise ValueError(f"needs a name that ends in .csv, .npz or .parquet; got {file.suffix!r}")
-    if not file.is_file():
-        raise FileNotFoundError(2, "no such file", str(file))
-    table = readers[file.suffix](file)
-    if twice := [name for name in table.column_names if table.column_names.count(name) > 1]:
-        raise ValueError(f"has more than one column {twice[0]!r}")
-    return {name: table[name].to_numpy() for name in table.column_names}
-
-
-COMMANDS = (score, report, export, import_, verify, check, course, doctor, claims, outputs)
+COMMANDS = (report, export, import_, verify, check, course, doctor, claims, outputs)
 COMMANDS += (protocol,)

@@ -1,0 +1,221 @@
+"""Commands that read scores of any origin: measures, and a threshold to decide by."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from osnb.base import workbook
+from osnb.book.cli.look import Json, written
+
+UNITS = {"sample": "samples", "class": "classes"}
+AGAINST = "Second file on the same samples: FILE less this one."
+UNKNOWABLE = (
+    "no unknown (-2) or negative (-1) sample: OSCR, CCR, AUROC, FPR95 and average "
+    "precision cannot be computed, and the risks count wrong predictions alone"
+)
+PROMISES = {  # what a threshold is worth, by the name in the column `promise`
+    "bound": "with 95 % confidence over calibration sets, {rate} is at {side} {at:g}",
+    "conformal": "on average over calibration sets, {rate} is at {side} {at:g}; about every second "
+    "single set misses it",
+}
+NONE = "none: no threshold is shown to keep {rate} at {side} {at:g}, so everything is rejected"
+BEYOND = "this is about samples drawn like these: of other unknown classes it says nothing"
+Known = Annotated[int, typer.Option(help="Logits that are known classes; all if 0.")]
+Seed = Annotated[int, typer.Option(help="Of the draws.")]
+
+
+def score(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="csv, parquet or npz.")],
+    against: Annotated[Path | None, typer.Option(help=AGAINST)] = None,
+    unit: Annotated[str, typer.Option(help=f"Drawn again: {' or '.join(UNITS)}.")] = "sample",
+    resamples: Annotated[int, typer.Option(help="Draws of the bootstrap.")] = 1000,
+    seed: Seed = 0,
+    known: Known = 0,
+    names: Annotated[
+        list[str] | None, typer.Option("--score", help="Score to keep, repeatable; all if none.")
+    ] = None,
+    json: Json = None,
+    out: Annotated[Path | None, typer.Option(help="csv file to write as well.")] = None,
+):
+    """Measures of your own scores, with 95 % intervals: accuracy, OSCR, AUROC, AURC, ...
+
+    FILE has the columns label (known class from 0, negative -1, unknown -2), pred and one or more
+    of scores (higher: more known); or label and logits, logit_0 to logit_{K-1} (in npz: labels
+    (N,) and logits (N, K)), of which MSP, max logit, energy and entropy are computed. Optional
+    columns: sample (id), class (true class, for --unit class).
+
+    \b
+    osnb score scores.csv
+    osnb score mine.npz --against theirs.npz --unit class --out differences.csv
+    """
+    from osnb.evidence.samples import matched, measures, roles
+
+    if unit not in UNITS:
+        raise ValueError(f"--unit is one of {', '.join(UNITS)}; got {unit!r}")
+    _csv(out)
+    files = [file, against] if against else [file]
+    samples = [_own(each, known, names or ()) for each in files]
+    if against:
+        samples[1] = matched(*samples)
+    rows = list(measures(samples, unit, seed=seed, resamples=resamples))
+    notes = [UNKNOWABLE] if "none" in roles(samples[0]) else []
+    about = {"files": [*map(str, files)], "unit": unit, "resamples": resamples, "seed": seed}
+    title = f"95 % intervals over {UNITS[unit]}"
+    _write(about | {"notes": notes, "rows": rows}, json, out, title)
+
+
+def threshold(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="As for osnb score.")],
+    tpr: Annotated[float, typer.Option(help="Share of the known to accept, at least.")] = 0,
+    fpr: Annotated[float, typer.Option(help="Share of the unknown to accept, at most.")] = 0,
+    risk: Annotated[float, typer.Option(help="Errors among the accepted, at most.")] = 0,
+    share: Annotated[
+        float, typer.Option(help="Of the unknown among samples to come; as in FILE if 0.")
+    ] = 0,
+    test: Annotated[
+        Path | None, typer.Option(help="Other samples; if left out, half of FILE, at random.")
+    ] = None,
+    name: Annotated[str, typer.Option("--score", help="Needed if FILE has several.")] = "",
+    seed: Seed = 0,
+    known: Known = 0,
+    json: Json = None,
+    out: Annotated[Path | None, typer.Option(help="csv file for a verdict per row.")] = None,
+):
+    """A threshold to decide by, what it promises, and what it does on samples it has not seen.
+
+    FILE holds samples that were not trained on, in the form of `osnb score`. One of --tpr, --fpr
+    and --risk is asked for. Accepted is a score at or above the threshold.
+
+    \b
+    osnb threshold validation.csv --test test.csv --risk .05 --share .1
+    osnb threshold scores.csv --tpr .95 --score max_logit --out verdicts.csv
+    """
+    from osnb.evidence import decisions
+
+    asked = {k: v for k, v in {"tpr": tpr, "fpr": fpr, "risk": risk}.items() if v}
+    if len(asked) != 1:
+        raise ValueError(f"needed: one of --tpr, --fpr and --risk; got {len(asked)}")
+    _csv(out)
+    ((rate, at),) = asked.items()
+    samples = [_single(each, known, name) for each in ([file, test] if test else [file])]
+    held_out, others = samples if test else decisions.halves(samples[0], seed=seed)
+    rows = decisions.decided(rate, at, held_out, others, share=share, seed=seed)
+    if out:
+        _verdicts(out, others, decisions.verdicts(others, rows[0]["threshold"]))
+    words = {"rate": rate.upper() if rate != "risk" else rate, "at": at}
+    words["side"] = "least" if rate == "tpr" else "most"
+    notes = []
+    for promise, at_least in {row["promise"]: row["threshold"] for row in rows}.items():
+        kept = f"accept from {at_least!r}: " + PROMISES[promise] if at_least == at_least else NONE
+        notes.append(f"{promise}: {kept.format(**words)}")
+    about = {"files": [str(each) for each in (file, test) if each], "seed": seed, "share": share}
+    about |= {"calibration": len(held_out.label), "test": len(others.label)}
+    title = f"{len(held_out.label)} samples choose, {len(others.label)} test; intervals of 95 %"
+    rows = [{k: None if v != v else v for k, v in row.items()} for row in rows]  # json has no NaN
+    _write(about | {"notes": [*notes, BEYOND], "rows": rows}, json, None, title)
+
+
+def rules(
+    run: Annotated[str, typer.Argument(help="A training run that is done: RUN or NOTEBOOK/RUN.")],
+    machine: Annotated[str, typer.Option(help="As in training notebooks: workers=4 ...")] = "",
+    out: Annotated[Path | None, typer.Option(help="csv file of all scores to write.")] = None,
+):
+    """Thirty rules on one trained network: AUROC and seconds of each.
+
+    Features are kept as features.npz beside the run. The file of --out is one for `osnb score`.
+    """
+    from osnb import experiment
+    from osnb.book import record
+    from osnb.experiment import cached
+
+    _csv(out)
+    found = record.named(run)
+    if len(found) != 1:
+        raise ValueError(f"need one run; {run!r} means {', '.join(found)}")
+    ((key, content),) = found.items()
+    parameters = content["parameters"]
+    where = experiment.Machine.of(machine, data=parameters.get("data", ""))
+    if not experiment.is_training(parameters):
+        raise ValueError(f"need a run that trains; {key} has no benchmark, method and regime")
+    kept = cached.said(experiment.of(parameters), workbook.out() / "runs" / key, where)
+    table, seconds = cached.scored(kept)
+    if out:
+        with workbook.writing(out) as aside:
+            table.drop(columns="task").to_csv(aside, index=False, lineterminator="\n")
+    print(f"{key}: AUROC of {len(seconds)} rules, known against")
+    print(cached.compared(table, seconds).to_string(float_format="{:.3f}".format))
+
+
+def _csv(out: Path | None) -> None:
+    if out and out.suffix != ".csv":
+        raise ValueError(f"--out writes .csv; got {out.name!r}")
+
+
+def _single(file: Path, known: int, name: str):
+    """A file's samples with one score."""
+    samples = _own(file, known, [name] if name else [])
+    if len(samples.scores) > 1:
+        raise ValueError(f"{file}: choose one with --score: {', '.join(samples.scores)}")
+    return samples
+
+
+def _verdicts(out: Path, samples, verdicts: list[str]) -> None:
+    """A row per sample, in the order of the file: its id or row, its score and the verdict."""
+    import pandas as pd
+
+    ids = {"sample": samples.sample} if len(samples.sample) else {}
+    table = pd.DataFrame(ids | samples.scores | {"pred": samples.pred, "verdict": verdicts})
+    with workbook.writing(out) as aside:
+        table.to_csv(aside, index=False, lineterminator="\n")
+
+
+def _write(content: dict[str, Any], json: Path | None, out: Path | None, title: str) -> None:
+    """The rows as a csv file, if one is wanted, and as json or else as a table."""
+    import pandas as pd
+
+    table = pd.DataFrame(content["rows"])
+    if out:
+        with workbook.writing(out) as aside:
+            table.to_csv(aside, index=False, lineterminator="\n")
+    if json:
+        return written(json, content)
+    print(title)
+    print(table.to_string(index=False, float_format="{:.4f}".format))
+    for note in content["notes"]:
+        typer.echo(f"osnb: {note}", err=True)
+    return None
+
+
+def _own(file: Path, known: int, names: list[str]):
+    """A file's samples; what is wrong with it begins with its name."""
+    from osnb import scores
+
+    try:
+        return scores.own(_columns(file), known=known, names=names)
+    except ValueError as error:
+        reason = str(error).splitlines()[0] or type(error).__name__
+        raise ValueError(f"{file}: {reason}") from None
+
+
+def _columns(file: Path) -> dict[str, Any]:
+    """Arrays by name."""
+    import pyarrow.csv as text
+    from pyarrow import parquet
+
+    from osnb import scores
+
+    readers = {".csv": text.read_csv, ".parquet": parquet.read_table}
+    if file.suffix == ".npz":
+        return scores.arrays(file)
+    if file.suffix not in readers:
+        raise ValueError(f"needs a name that ends in .csv, .npz or .parquet; got {file.suffix!r}")
+    if not file.is_file():
+        raise FileNotFoundError(2, "no such file", str(file))
+    table = readers[file.suffix](file)
+    if twice := [name for name in table.column_names if table.column_names.count(name) > 1]:
+        raise ValueError(f"has more than one column {twice[0]!r}")
+    return {name: table[name].to_numpy() for name in table.column_names}
+
+
+COMMANDS = (score, threshold, rules)

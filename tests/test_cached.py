@@ -1,0 +1,132 @@
+"""Features that are kept beside a run, and thirty rules on them."""
+
+import numpy as np
+import pytest
+from test_cli import osnb
+
+from osnb import metrics
+from osnb.base.outputs import Outputs
+from osnb.book import record
+from osnb.book.cli.scores import _own
+from osnb.experiment import Experiment, Machine, cached
+from osnb.scores import Seen, features
+from osnb.train import checkpoint
+
+SETTINGS = "epochs=3 rules=fitted"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """(experiment, folder, its scores table) of a network that has learnt the digits a little."""
+    folder = tmp_path_factory.mktemp("digits")
+    exp = Experiment.named("digits", method="softmax", overrides=SETTINGS)
+    parts = exp.parts(Machine())
+    network = exp.network(parts)
+    exp.fit(network, exp.criterion(parts), parts, folder)
+    return exp, folder, exp.scores(network, parts, folder)["scores"]
+
+
+@pytest.fixture(scope="module")
+def found(run):
+    return cached.said(*run[:2], Machine())
+
+
+def test_thirty_rules_score_the_images_of_the_scores_table(run, found):
+    table, seconds = cached.scored(found)
+    assert len(seconds) == 30
+    assert (seconds > 0).all()
+    of_run = run[2]
+    for name in ("label", "class", "pred"):
+        assert table[name].tolist() == of_run[name].tolist()
+    shared = [name for name in seconds.index if name in of_run and name != "openmax"]
+    assert {"max_logit", "energy", "feature_norm", "mahalanobis"} < {*shared}
+    for name in shared:
+        np.testing.assert_array_equal(table[name], of_run[name])
+    assert np.isfinite(table[seconds.index]).all(axis=None)
+
+
+def test_each_auroc_is_that_of_the_task(found):
+    table, seconds = cached.scored(found)
+    compared = cached.compared(table, seconds)
+    known, glyphs = table["label"] >= 0, table["task"] == "glyphs"
+    assert {"negative", "glyphs", "all unknown", "seconds"} <= {*compared}
+    for rule in ("gen", "react"):
+        by_hand = metrics.auroc(table[rule][known], table[rule][glyphs])
+        assert compared.loc[rule, "glyphs"] == by_hand
+    assert compared["all unknown"].is_monotonic_decreasing
+
+
+def test_settings_are_chosen_on_validation_negatives_and_on_nothing_else(found):
+    seen = Seen(
+        Outputs(found["logits_train"], found["features_train"]),
+        found["label_train"],
+        int(found["known"]),
+        found["weight"],
+        found["bias"],
+    )
+    held_out = {
+        sign: Outputs(found["logits_val"][rows], found["features_val"][rows])
+        for sign, rows in (("+", found["label_val"] >= 0), ("-", found["label_val"] == -1))
+    }
+    auroc = {}
+    for k in cached.GRIDS["knn"][-1]:
+        if k <= (seen.labels >= 0).sum():
+            rule = features.knn(seen, k=k)
+            auroc[k] = metrics.auroc(*(rule(held_out[s], known=seen.known) for s in "+-"))
+    best = features.knn(seen, k=max(auroc, key=auroc.get))
+    test = Outputs(found["logits_test"], found["features_test"])
+    chosen = cached.rules(found)["knn"](seen)(test, known=seen.known)
+    np.testing.assert_array_equal(chosen, best(test, known=seen.known))
+    assert len({*auroc.values()}) > 1
+    # without negatives: KNN's own k
+    known = found["label_val"] >= 0
+    none = {**found, "label_val": found["label_val"][known]}
+    default = cached.rules(none)["knn"](seen)(test, known=seen.known)
+    np.testing.assert_array_equal(default, features.knn(seen, k=50)(test, known=seen.known))
+
+
+def test_features_are_read_again_unless_the_checkpoint_is_another(run, found):
+    exp, folder, _ = run
+    file = folder / cached.FILE
+    written = file.stat().st_mtime_ns
+    again = cached.said(exp, folder, Machine())
+    assert file.stat().st_mtime_ns == written
+    for name, values in found.items():
+        np.testing.assert_array_equal(again[name], values)
+    state = checkpoint.newest(folder)
+    state["model"]["head.bias"] += 1
+    checkpoint.keep(state, folder)
+    other = cached.said(exp, folder, Machine())
+    np.testing.assert_allclose(other["logits_test"], found["logits_test"] + 1, atol=1e-5)
+
+
+def test_without_a_trained_linear_layer_there_are_no_features(run, tmp_path):
+    with pytest.raises(ValueError, match=r"need a trained network; there is no .*checkpoint.pt"):
+        cached.said(run[0], tmp_path, Machine())
+    (tmp_path / checkpoint.CURRENT).touch()
+    of = Experiment.named("digits", method="ensemble", overrides="epochs=1 rules=plain")
+    with pytest.raises(
+        ValueError, match="need one network with a linear layer at its end; got Non"
+    ):
+        cached.said(of, tmp_path, Machine())
+
+
+def test_the_command_prints_every_rule_and_writes_a_file_for_osnb_score(run, tmp_path, monkeypatch):
+    exp, folder, _ = run
+    place = tmp_path / "runs" / "12_train" / "digits"
+    place.parent.mkdir(parents=True)
+    place.symlink_to(folder)
+    parameters = {**exp.choices, "overrides": SETTINGS}
+    runs = {"12_train/digits": {"parameters": parameters}, "13/results": {"parameters": {}}}
+    monkeypatch.setattr(record, "named", lambda name: {name: runs[name]})
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    code, out, err = osnb("rules", "12_train/digits", "--out", tmp_path / "all.csv")
+    assert (code, err) == (0, "")
+    assert out.startswith("12_train/digits: AUROC of 30 rules, known against\n")
+    table, seconds = cached.scored(cached.said(exp, folder, Machine()))
+    assert all(f"\n{name} " in out for name in seconds.index)
+    read = _own(tmp_path / "all.csv", 0, [])
+    assert {*read.scores} == {*seconds.index}
+    np.testing.assert_allclose(read.scores["vim"], table["vim"])
+    code, _, err = osnb("rules", "13/results")
+    assert (code, "need a run that trains; 13/results has no benchmark" in err) == (2, True)
