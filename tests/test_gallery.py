@@ -55,6 +55,45 @@ def test_every_artefact_has_a_row_for_each_run_that_made_it(tmp_path):
     assert row["miniature"] == "P1 holds; P2 holds"
 
 
+def compared(folder, name, ours):
+    """An artefact that compares printed numbers with ours; None is an empty cell."""
+    stamp(folder, name, [], size=folder.name, run=folder.name)
+    paper = [0.1] * len(ours)
+    pd.DataFrame({"paper": paper, "ours": ours}).to_csv(folder / f"{name}.csv", index=False)
+
+
+def test_an_artefact_shows_what_its_fullest_run_fills_of_all_its_parts(tmp_path):
+    folder = tmp_path / "figures" / "13_palechor_results"
+    compared(folder / "mini", "table_2a", [0.1, None, 0.3])
+    compared(folder / "tiny", "table_2a", [None, None, 0.3])
+    compared(folder / "mini", "table_2b", [0.1, 0.2])
+    kim = tmp_path / "figures" / "30_kim_benchmark" / "mini"
+    compared(kim, "table_4", [1, 2])
+    shown = gallery.shown(gallery.artefacts(tmp_path)).set_index(["paper", "artefact"])
+    assert len(shown) == 44
+    row = shown.loc["palechor2023", "Table 2"]
+    assert (row["shows"], row["cells"]) == ("stand-in", "4 of 5")
+    assert "Drawings" in row["missing"]
+    assert shown.loc["palechor2023", "Figure 1"]["shows"] == "not made"
+    assert tuple(shown.loc["kim2021", "Table 4"]) == ("full", "2 of 2", "")
+    told = "44 artefacts: 1 show what the paper's does, 1 are stand-ins, 42 are not made."
+    assert gallery.counted(shown) == told
+
+
+def test_a_full_artefact_with_an_empty_cell_is_a_part(tmp_path):
+    compared(tmp_path / "figures" / "30_kim_benchmark" / "mini", "table_4", [1, None])
+    shown = gallery.shown(gallery.artefacts(tmp_path)).set_index(["paper", "artefact"])
+    assert shown.loc["kim2021", "Table 4"].tolist()[:2] == ["part", "1 of 2"]
+    (row,) = gallery.rows(tmp_path, "kim2021").to_dict("records")
+    assert row["shows"] == "part, 1 of 2"
+
+
+def test_what_is_not_full_says_in_a_sentence_what_is_missing():
+    listed = pd.read_csv(gallery.LISTED, keep_default_na=False)
+    assert set(listed["shows"]) <= set(gallery.SHOWS) - {"not made"}
+    assert (listed["missing"].str.endswith(".") == (listed["shows"] != "full")).all()
+
+
 def test_the_front_page_has_ten_rows_and_the_first_number_of_each(tmp_path):
     folder = tmp_path / "figures" / "13_palechor_results" / "mini"
     rows = tables.headline("CCR", 0.5, 0.25) + tables.headline("gamma", 0.7, 0.8)

@@ -13,6 +13,8 @@ import pandas as pd
 from osnb.base import workbook
 
 SIZES = ("mini", "tiny", "paper")
+SHOWS = {"full": "show what the paper's does", "part": "are parts", "stand-in": "are stand-ins"}
+SHOWS |= {"not made": "are not made"}
 NOT_MADE = dict.fromkeys(("run", "size", "folder", "compared", "theirs", "ours"), "")
 PAPERS = {
     "palechor2023": "Palechor, Bhoumik, Günther: Large-Scale Open-Set Classification Protocols for "
@@ -25,6 +27,7 @@ PAPERS = {
 READING = {  # how to read the numbers compared
     "palechor2023": "Three numbers are those of P1, P2 and P3.",
 }
+KNOWN = ("paper", "artefact", "kind", "title", "shows", "missing")
 LISTED = workbook.PACKAGE / "evidence" / "artefacts.csv"
 MARKS = "<!-- {name}: start -->\n", "<!-- {name}: end -->"
 SIZE_NAMES = {"mini": "miniature", "tiny": "photographs at 32 px"}
@@ -43,12 +46,13 @@ def artefacts(*bases: Path) -> pd.DataFrame:
         bases: folders that hold figures/; a run in a later one takes an earlier one's place.
 
     Returns:
-        paper, artefact, kind, title, part (such as Table 2a), notebook, file (without suffix),
-        run, size, folder, compared, theirs, ours; the last six are empty where no run made it.
+        paper, artefact, kind, title, shows and missing (as `artefacts.csv` has them, see `shown`),
+        part (such as Table 2a), notebook, file (without suffix), run, size, folder, compared,
+        theirs, ours; the last six are empty where no run made it.
     """
     rows = []
-    for row in pd.read_csv(LISTED).itertuples():
-        known = {name: getattr(row, name) for name in ("paper", "artefact", "kind", "title")}
+    for row in pd.read_csv(LISTED, keep_default_na=False).itertuples():
+        known = {name: getattr(row, name) for name in KNOWN}
         for notebook, file in _parts(row.notebook.split(), row.files.split()):
             part = file.capitalize().replace("_", " ")
             here = known | {"part": part, "notebook": notebook, "file": file}
@@ -72,6 +76,54 @@ def _made(notebook: str, file: str, bases: tuple[Path, ...]) -> list[dict]:
             size, told = stamp["parameters"]["size"], headline(path.parent, file)
             runs[stamp["run"]] = {"run": stamp["run"], "size": size, "folder": path.parent} | told
     return sorted(runs.values(), key=lambda run: (SIZES.index(run["size"]), run["run"]))
+
+
+def shown(made: pd.DataFrame) -> pd.DataFrame:
+    """What each artefact shows of the paper's, a row an artefact.
+
+    `artefacts.csv` says what it shows at best: full (all that the paper's does), part (some of it)
+    or stand-in (the same of other images or of other trainings). A full one with an empty cell is
+    a part, and what no run made is not made.
+
+    Args:
+        made: from `artefacts`.
+
+    Returns:
+        paper, artefact, shows (a key of `SHOWS`), cells (such as "53 of 56", the printed numbers
+        that stand beside one of ours in the run that has most of them; empty of a figure, and
+        where a table has no columns paper and ours) and missing (a sentence, or nothing).
+    """
+    rows = []
+    for (paper, name), parts in made.groupby(["paper", "artefact"], sort=False):
+        runs = parts.assign(cells=[_cells(run) for run in parts.itertuples()])
+        filled, printed = map(sum, zip(*runs.groupby("part")["cells"].max(), strict=True))
+        shows = parts["shows"].iloc[0]
+        shows = "part" if shows == "full" and filled < printed else shows
+        row = {
+            "paper": paper,
+            "artefact": name,
+            "shows": shows if parts["run"].any() else "not made",
+        }
+        row |= {"cells": f"{filled} of {printed}" if printed else ""}
+        rows.append(row | {"missing": parts["missing"].iloc[0]})
+    return pd.DataFrame(rows)
+
+
+def _cells(run: Any) -> tuple[int, int]:
+    """Printed numbers of a run's table that have ours beside them, and all of them."""
+    file = Path(run.folder) / f"{run.file}.csv"
+    table = pd.read_csv(file) if run.run and file.is_file() else pd.DataFrame()
+    if run.kind != "table" or not {"paper", "ours"} <= {*table}:
+        return 0, 0
+    printed = table["paper"].notna()
+    return int(table.loc[printed, "ours"].notna().sum()), int(printed.sum())
+
+
+def counted(shown: pd.DataFrame) -> str:
+    """How many artefacts show what the paper's does, and how many do not, as a sentence."""
+    counts = shown["shows"].value_counts()
+    told = [f"{counts[key]} {words}" for key, words in SHOWS.items() if key in counts]
+    return f"{len(shown)} artefacts: {', '.join(told)}."
 
 
 def headline(folder: Path, file: str) -> dict[str, str]:
@@ -112,15 +164,18 @@ def rows(root: Path, paper: str) -> pd.DataFrame:
         paper: a key of `PAPERS`.
 
     Returns:
-        artefact, compared (what the numbers are), paper, miniature, photographs, files (with
-        links from figures/).
+        artefact, shows (full, part or stand-in, and of how many cells), compared (what the numbers
+        are), paper, miniature, photographs, files (with links from figures/).
     """
     made = artefacts(root)
-    made = made[(made["paper"] == paper) & made["run"].isin(SIZE_NAMES)]
+    made = made[made["paper"] == paper]
+    shows = shown(made).set_index("artefact")[["shows", "cells"]].agg(", ".join, axis=1)
+    made = made[made["run"].isin(SIZE_NAMES)]
     table = []
     for part, runs in made.groupby("part", sort=False):
         ours = dict(zip(runs["size"], runs["ours"], strict=True))
-        row = {"artefact": part, "compared": runs["compared"].iloc[0]}
+        row = {"artefact": part, "shows": shows[runs["artefact"].iloc[0]].removesuffix(", ")}
+        row |= {"compared": runs["compared"].iloc[0]}
         row |= {"paper": runs["theirs"].iloc[0]}
         row |= {name: ours.get(size, "") for size, name in SIZE_NAMES.items()}
         table.append(row | {"files": "; ".join(_links(root, run) for run in runs.itertuples())})
@@ -138,7 +193,7 @@ def front(root: Path) -> pd.DataFrame:
     parts = []
     for paper, names in FRONT.items():
         table = rows(root, paper).set_index("artefact").reindex(names, fill_value="")
-        table = table.drop(columns="files").map(lambda cell: cell.partition("; ")[0])
+        table = table.drop(columns=["shows", "files"]).map(lambda cell: cell.partition("; ")[0])
         parts.append(table.reset_index().assign(of=paper))
     return pd.concat(parts, ignore_index=True)[["of", *parts[0].columns[:-1]]]
 
@@ -167,12 +222,13 @@ def block(text: str, name: str) -> str:
     return text.partition(start)[2].partition(end)[0]
 
 
-def update(readme: Path, tables: dict[str, pd.DataFrame]) -> None:
-    """Put each table between the two marks of its name in the README."""
+def update(readme: Path, tables: dict[str, pd.DataFrame | str]) -> None:
+    """Put each table, or line, between the two marks of its name in the README."""
     text = readme.read_text(encoding="utf8")
     for name, table in tables.items():
+        content = f"{table}\n" if isinstance(table, str) else markdown(table)
         start, end = (mark.format(name=name) for mark in MARKS)
         before, _, rest = text.partition(start)
-        text = f"{before}{start}{markdown(table)}{end}{rest.partition(end)[2]}"
+        text = f"{before}{start}{content}{end}{rest.partition(end)[2]}"
     with workbook.writing(readme) as aside:
         aside.write_text(text, encoding="utf8")

@@ -40,13 +40,20 @@ from osnb.plots.methods import (
 )
 from osnb.plots.pictures import (
     class_sheet,
+    confidence_scale,
     contact_sheet,
     mean_softmax,
     method_tasks,
     roughness,
-    task_sketch,
 )
 from osnb.plots.runs import run_curves
 from osnb.plots.style import Figure, describe
 from osnb.plots.threshold import operating_point
-from osnb.plots.tree import class_tree, counted_tree, gathered, reduced_tree, role_tree
+from osnb.plots.tree import (
+    class_tree,
+    counted_tree,
+    gathered,
+    marked_trees,
+    reduced_tree,
+    role_tree,
+)

@@ -1,4 +1,4 @@
-"""Pictures: sheets of images, the tasks of Kim et al. 2021, and fields of colour (heat maps)."""
+"""Pictures: sheets of images, on a scale of confidence too, and fields of colour (heat maps)."""
 
 from collections.abc import Sequence
 from textwrap import shorten
@@ -6,16 +6,17 @@ from textwrap import shorten
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from osnb.evidence.frames import need
 from osnb.plots.bars import BINS
-from osnb.plots.draw import absent, check_images, facets, finished, heat, panels, picture, sheet
+from osnb.plots.draw import absent, check_images, facets, finished, heat, panels, sheet
 from osnb.plots.style import Figure, laid_out, present
 
-# What a task wants of a kind of sample: colours of the field.
-ANSWERS = {"": "0.95", "accept": "#9fc5e0", "reject": "#8b1a4a"}
+# Figure 1: where a kind of sample comes from, in the colour of the paper's box.
+KINDS = {"far": ("far-OoD", "#009e73"), "near": ("near-OoD", "#7a4fbf")}
+KINDS |= dict.fromkeys(("wrong", "right"), ("in-distribution", "#d55e00"))
 GAP = 4  # pixels of white between a closed class and an open one
 WIDE = 12  # known classes of Figure 7 beyond which its panels stand below each other
 SOFTMAX = ["printed", "kind", "class", "known", "softmax"]
@@ -82,34 +83,36 @@ def class_sheet(classes: pd.DataFrame, images: np.ndarray) -> Figure:
 
 
 @laid_out
-def task_sketch(tasks: pd.DataFrame, images: np.ndarray) -> Figure:
-    """Figure 1: a row a task, a column a kind of test sample, with a picture of it above.
+def confidence_scale(samples: pd.DataFrame, images: np.ndarray) -> Figure:
+    """Figure 1: test samples in the order of the confidence that a model should give them.
+
+    A frame says where a sample comes from; what stands right of the dashed line is accepted.
 
     Args:
-        tasks: columns task, kind and answer (accept, reject, or empty where the task has no such
-            samples); tasks and kinds stand in the order of the rows.
-        images: (K, 3, S, S) uint8, one for each kind.
+        samples: N rows, the least sure first, columns name, kind (far, near, wrong or right) and
+            prediction; right ones last.
+        images: (N, 1 or 3, S, S) uint8.
 
     Raises:
-        ValueError: a column is missing, an answer is another, or there are not K images.
+        ValueError: a column is missing, a kind is another or out of order, or there are not N
+            images.
     """
-    need(tasks, ["task", "kind", "answer"])
-    rows, kinds = present(tasks["task"]), present(tasks["kind"])
-    if other := sorted(set(tasks["answer"]) - set(ANSWERS)):
-        raise ValueError(f"need accept, reject or nothing as an answer; got {', '.join(other)}")
-    check_images(images, len(kinds))
-    height = 0.42 * len(rows)
-    figure = Figure(figsize=(7.4, 1.6 + height))
-    grid = figure.add_gridspec(2, len(kinds), height_ratios=(1.1, height))
-    for at, (kind, pixels) in enumerate(zip(kinds, images, strict=True)):
-        ax = figure.add_subplot(grid[0, at])
-        picture(ax, pixels)
-        ax.set_title(kind)
-    answers = tasks.pivot(index="task", columns="kind", values="answer").loc[rows, kinds]
-    codes = answers.map(list(ANSWERS).index)
-    look = {"cmap": ListedColormap([*ANSWERS.values()]), "annot": answers, "fmt": ""}
-    heat(figure.add_subplot(grid[1, :]), codes, low=0, high=2, linewidths=3, **look)
-    figure.axes[-1].set_xticks([])
+    need(samples, ["name", "kind", "prediction"])
+    ranks = [list(KINDS).index(kind) if kind in KINDS else -1 for kind in samples["kind"]]
+    if -1 in ranks or ranks != sorted(ranks):
+        came = ", ".join(samples["kind"])
+        raise ValueError(f"need the kinds {', '.join(KINDS)}, in this order; got {came}")
+    check_images(images, len(samples))
+    titles = samples["name"] + "\n\N{RIGHTWARDS ARROW} " + samples["prediction"]
+    figure = sheet(images, columns=len(images), size=(1.15, 1.75), titles=titles)
+    for ax, kind in zip(figure.axes, samples["kind"], strict=True):
+        word, color = KINDS[kind]
+        ax.set_xlabel(f"{kind}\n{word}")
+        ax.spines[:].set(visible=True, color=color, linewidth=3)
+    at = ranks.index(len(KINDS) - 1) / len(ranks) if KINDS.keys() <= {*samples["kind"]} else 1
+    line = {"transform": figure.transFigure, "color": "black"}
+    figure.add_artist(Line2D([at, at], [0.12, 1], linestyle="--", **line))
+    figure.supxlabel("least confident \N{LONG RIGHTWARDS ARROW} most confident")
     return figure
 
 

@@ -4,14 +4,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.transforms import ScaledTranslation
 
 from osnb.evidence.frames import need
-from osnb.plots.draw import bare, legend
+from osnb.plots.draw import bare, facets, finished, legend
 from osnb.plots.style import PROTOCOLS, ROLES, Figure, label, laid_out, looks, present
 
+NODES = ["wnid", "parent", "name", "depth"]
 Paths = Mapping[str, Sequence[tuple[str, str]]]
 ROLE_HATCHES = dict(zip(ROLES, ("", "///", "..."), strict=True))
 
@@ -108,7 +110,7 @@ def class_tree(tree: pd.DataFrame, counts: pd.DataFrame) -> Figure:
     need(counts, ["protocol", "role", "superclass_wnid", "classes"])
     figure = Figure(figsize=(9, 0.7 + 0.19 * len(tree)))
     axes = figure.subplots(1, 2, sharey=True, width_ratios=(4, 5))
-    _branches(axes[0], tree, counts)
+    _branches(axes[0], tree, _bold(tree, counts))
     protocols = present(counts["protocol"], PROTOCOLS)
     for i, protocol in enumerate(protocols):
         _markers(axes[1], tree, counts[counts["protocol"] == protocol], 3 * i)
@@ -139,7 +141,7 @@ def role_tree(tree: pd.DataFrame, classes: pd.DataFrame, counts: pd.DataFrame) -
     need(counts, ["role", "classes"])
     figure = Figure(figsize=(9.5, 0.7 + 0.17 * len(tree)))
     left, middle, right = figure.subplots(1, 3, width_ratios=(4, 2.2, 2.2))
-    _branches(left, tree, classes)
+    _branches(left, tree, _bold(tree, classes))
     sizes = classes.groupby(["superclass_wnid", "role"]).size().reset_index(name="classes")
     _markers(middle, tree, sizes, 0)
     middle.set_xticks(range(len(ROLES)), ROLES)
@@ -148,12 +150,43 @@ def role_tree(tree: pd.DataFrame, classes: pd.DataFrame, counts: pd.DataFrame) -
     return figure
 
 
-def _branches(ax: Axes, tree: pd.DataFrame, counts: pd.DataFrame) -> None:
-    """The tree, a row a node from the top down, in bold what `counts` speaks of."""
-    need(tree, ["wnid", "parent", "name", "depth"])
-    bold = set(counts["superclass_wnid"])
-    if lost := sorted(bold - set(tree["wnid"])):
+@laid_out
+def marked_trees(nodes: pd.DataFrame) -> Figure:
+    """Figures 3 and 4 of Kim et al. 2021: parts of the tree, a colour for what a node is.
+
+    Args:
+        nodes: trees as from `reduced_tree` below each other, and columns panel (its title) and
+            mark ("" of a node that is nothing but above others). Panels and colours stand in
+            order of appearance.
+
+    Raises:
+        ValueError: a column is missing.
+    """
+    need(nodes, ["panel", "mark", *NODES])
+    marks = looks([mark for mark in present(nodes["mark"]) if mark])
+    longest = nodes.groupby("panel").size().max()
+    figure, parts = facets(nodes, "panel", width=5, height=0.9 + 0.2 * longest)
+    for ax, part, _ in parts:
+        _branches(
+            ax, part, {w: marks.get(m, {}) for w, m in zip(part["wnid"], part["mark"], strict=True)}
+        )
+        for mark, look in marks.items():
+            (rows,) = np.nonzero(part["mark"] == mark)
+            ax.plot(part["depth"].iloc[rows], rows, **look | {"linestyle": "none", "markersize": 4})
+        ax.set(ylim=(longest - 0.5, -0.5))
+    return finished(figure)
+
+
+def _bold(tree: pd.DataFrame, counts: pd.DataFrame) -> dict[str, dict]:
+    """The look of the superclasses that `counts` speaks of."""
+    need(tree, NODES)
+    if lost := sorted(set(counts["superclass_wnid"]) - set(tree["wnid"])):
         raise ValueError(f"need every superclass in the tree; not there: {', '.join(lost)}")
+    return {wnid: {"color": "black"} for wnid in counts["superclass_wnid"]}
+
+
+def _branches(ax: Axes, tree: pd.DataFrame, marked: Mapping[str, dict]) -> None:
+    """The tree, a row a node from the top down, in bold and in its colour what is marked."""
     row = {wnid: place for place, wnid in enumerate(tree["wnid"])}
     depth = dict(zip(tree["wnid"], tree["depth"], strict=True))
     for wnid, parent, name in tree[["wnid", "parent", "name"]].itertuples(index=False):
@@ -161,7 +194,8 @@ def _branches(ax: Axes, tree: pd.DataFrame, counts: pd.DataFrame) -> None:
         if parent:
             start = depth[parent] + 0.15
             ax.plot([start, start, x], [row[parent] + 0.35, y, y], color="0.6", linewidth=0.8)
-        weight, color = ("bold", "black") if wnid in bold else ("normal", "0.35")
+        color = marked.get(wnid, {}).get("color")
+        weight, color = ("bold", color) if color else ("normal", "0.35")
         ax.text(x + 0.08, y, name, va="center", weight=weight, color=color, fontsize=8)
     bare(ax)
     ax.set(xlim=(0, tree["depth"].max() + 3.5), ylim=(len(tree) - 0.5, -0.5))

@@ -98,6 +98,17 @@ def claims(
         print(*claims.report(decided), sep="\n")
 
 
+def artefacts():
+    """List the papers' tables and figures: what ours show of them, and what is missing."""
+    from osnb.evidence import gallery
+
+    shown = gallery.shown(gallery.artefacts(workbook.root(), workbook.out()))
+    for row in shown.itertuples():
+        parts = f"{row.paper:12} {row.artefact:9}", f"{row.shows:8}", row.cells, row.missing
+        print(*filter(None, parts))
+    print(gallery.counted(shown))
+
+
 def outputs():
     """For developers: keep default runs' outputs in notebooks/, their numbers in READMEs."""
     from osnb.book import index
@@ -116,6 +127,7 @@ def outputs():
     gallery.update(root / "README.md", {"results": own_data.front(own, gallery.front(root))})
     tables["own data"] = own_data.shown(own)
     tables["findings"] = gallery.findings(root)
+    tables["shown"] = gallery.counted(gallery.shown(gallery.artefacts(root)))
     gallery.update(root / "figures" / "README.md", tables)
     index.measure(root, kept)
     index.update(root)
@@ -246,4 +258,4 @@ def doctor(
 
 
 COMMANDS = (report, export, import_, verify, check, course, doctor, claims, outputs)
-COMMANDS += (protocol,)
+COMMANDS += (protocol, artefacts)

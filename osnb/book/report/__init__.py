@@ -154,6 +154,8 @@ def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     yield "quickdraw-openset.md", render("quickdraw-openset", **benchmark.page())
     counts = {"runs": len(done), "span": facts.span(done), "sizes": facts.sizes(decided)}
     counts["follows"] = facts.follows(verdicts)
+    listed = gallery.artefacts(workbook.root(), workbook.out())
+    counts["shown"] = gallery.counted(gallery.shown(listed))
     yield "index.md", render("index", papers=papers, notebooks=notebooks, **counts)
 
 

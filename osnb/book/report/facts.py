@@ -94,6 +94,7 @@ def papers(decided: pd.DataFrame, verdicts: list[dict[str, str]]) -> list[dict]:
     found = gallery.artefacts(workbook.root(), workbook.out())
     wrong = {x["artefact"]: x["verdict"] for x in verdicts if x["verdict"] != "follows"}
     found["wrong"] = [_verdict(row, wrong) if row.run else "" for row in found.itertuples()]
+    found = found.drop(columns=["shows", "missing"]).merge(gallery.shown(found))
     return [
         _paper(paper, title, found[found["paper"] == paper], decided[decided["paper"] == paper])
         for paper, title in gallery.PAPERS.items()
@@ -128,6 +129,8 @@ def _artefact(name: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:
         "anchor": f"{first['paper']}-{name.lower().replace(' ', '-')}",
         "kind": first["kind"],
         "title": first["title"],
+        "shows": ", ".join(filter(None, [first["shows"], first["cells"]])),
+        "missing": first["missing"],
         "waits": list(dict.fromkeys(rows.loc[rows["run"] == "", "notebook"])),
         "wrong": list(dict.fromkeys(filter(None, rows["wrong"]))),
         "parts": [[each for each in made if each["part"] == part] for part in parts],
