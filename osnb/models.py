@@ -292,6 +292,67 @@ class _Block(nn.Module):
         return torch.relu(self.body(x) + self.shortcut(x))
 
 
+def wide(
+    *,
+    depth: int,
+    widen: int,
+    classes: int,
+    channels: int = 3,
+    dropout: float = 0.0,
+    head: str = "linear",
+) -> Network:
+    """A wide residual network, WRN-depth-widen of Zagoruyko & Komodakis 2016, for small images.
+
+    A stem of 16 channels, then three stages of 16, 32 and 64 times `widen` channels, all but the
+    first halving the edge; batch norm and ReLU stand before each convolution, and once more before
+    the mean over places, whose 64 `widen` numbers are the features.
+
+    Args:
+        depth: layers with weights, 6 n + 4 for n blocks a stage.
+        widen: factor on the channels.
+        classes: C, columns of the logits.
+        channels: of an image.
+        dropout: share of the numbers set to 0 in training between a block's convolutions.
+        head: a name in `HEADS`; "linear" has a bias.
+
+    Raises:
+        ValueError: there is no network of that depth.
+    """
+    blocks, rest = divmod(depth - 4, 6)
+    if rest or blocks < 1:
+        raise ValueError(f"need a depth of 10, 16, 22, 28, 34, 40, ...; got {depth}")
+    layers: list[nn.Module] = [_kaiming(channels, 16, 3, 1)[0]]
+    before = 16
+    for stage, width in enumerate((16 * widen, 32 * widen, 64 * widen)):
+        for block in range(blocks):
+            stride = 2 if stage > 0 and block == 0 else 1
+            layers.append(_Wide(before, width, stride=stride, dropout=dropout))
+            before = width
+    layers += [nn.BatchNorm2d(before), nn.ReLU()]
+    return Network(_pooled(layers), _head(head, before, classes))
+
+
+# Table 6 of Vaze et al. 2022 has the first two, Table 8 the third; the fourth is their miniature
+wrn_28_10, wrn_40_4 = partial(wide, depth=28, widen=10), partial(wide, depth=40, widen=4)
+wrn_40_2, wrn_10_1 = partial(wide, depth=40, widen=2), partial(wide, depth=10, widen=1)
+
+
+class _Wide(nn.Module):
+    """Norm, ReLU and convolution, twice, for `wide`; the shortcut leaves behind the first ReLU."""
+
+    def __init__(self, inputs: int, outputs: int, *, stride: int, dropout: float):
+        super().__init__()
+        self.first = nn.Sequential(nn.BatchNorm2d(inputs), nn.ReLU())
+        between = [nn.BatchNorm2d(outputs), nn.ReLU(), nn.Dropout(dropout)]
+        start, end = (_kaiming(n, outputs, 3, s)[0] for n, s in ((inputs, stride), (outputs, 1)))
+        self.body = nn.Sequential(start, *between, end)
+        self.shortcut = None if inputs == outputs else _kaiming(inputs, outputs, 1, stride)[0]
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.first(x)
+        return self.body(y) + (x if self.shortcut is None else self.shortcut(y))
+
+
 def _kaiming(inputs: int, outputs: int, size: int, stride: int) -> list[nn.Module]:
     """A convolution from normal(0, sqrt(2 / (size^2 outputs))), as released, and its norm."""
     layer = nn.Conv2d(inputs, outputs, size, stride=stride, padding=size // 2, bias=False)
@@ -334,6 +395,8 @@ def from_timm(
     features: int,
     backbone: str,
     head: str = "linear",
+    channels: int = 3,
+    size: int = 224,
     pretrained: bool = False,
     dropout: float = 0.0,
 ) -> Network:
@@ -342,8 +405,11 @@ def from_timm(
     Args:
         classes: C, columns of the logits.
         features: D. Where it is not the backbone's own number, a layer with bias makes D of it.
-        backbone: its name in timm: resnet18, resnet34, resnet101, resnet152, ...
+        backbone: its name in timm: resnet18, resnet152, vgg16_bn, efficientnet_b0,
+            vit_base_patch16_224, mixer_b16_224, ...
         head: a name in `HEADS`; "linear" has a bias.
+        channels: of an image.
+        size: edge of an image in pixels, which vision transformers and mixers are built for.
         pretrained: fetch timm's weights for the backbone; else they are random.
         dropout: share of the numbers set to 0 in training in each residual block, after its
             ReLUs and before the sum, as Kim et al. 2021 release it; ResNets only. If above 0,
@@ -355,7 +421,10 @@ def from_timm(
     """
     timm = _timm()
 
-    trunk = timm.create_model(backbone, pretrained=pretrained, num_classes=0)
+    about = timm.models.get_pretrained_cfg(backbone)
+    fixed = {"img_size": size} if about and about.fixed_input_size else {}
+    how = {"in_chans": channels, "num_classes": 0, "pretrained": pretrained}
+    trunk = timm.create_model(backbone, **how, **fixed)
     if dropout:
         _drop_in_blocks(trunk, backbone, dropout)
     width = trunk.head_hidden_size  # mobilenets have a layer behind their num_features
@@ -426,6 +495,10 @@ MODELS = Catalogue(
     resnet9=resnet9,
     resnet20=resnet20,
     resnet18_cifar=resnet18_cifar,
+    wrn_28_10=wrn_28_10,
+    wrn_40_4=wrn_40_4,
+    wrn_40_2=wrn_40_2,
+    wrn_10_1=wrn_10_1,
     vgg32=vgg32,
     resnet50=resnet50,
     timm=from_timm,

@@ -51,6 +51,7 @@ OF_NETWORKS = {
     "resnet50": {"features": 30},
     "timm": {"backbone": "resnet18", "features": 512},
 }
+OF_NETWORKS |= {f"wrn_{n}": {"widen": 1} for n in ("28_10", "40_4", "40_2")}  # goldens are quick
 FEW = (
     "epochs=2 batch_size=48"  # with the drawings below, two or three steps an epoch, the last short
 )
