@@ -3,6 +3,7 @@
 A trunk and a head make a network: those for small images, timm's backbones, released weights.
 """
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
@@ -11,6 +12,7 @@ from types import ModuleType
 
 import torch
 from torch import Tensor, autocast, nn
+from torch.nn.utils.parametrizations import spectral_norm
 
 from osnb.base.catalogue import Catalogue
 from osnb.base.outputs import Outputs
@@ -64,6 +66,52 @@ class Points(nn.Module):
         return distance - self.turn * product, distance - self.radius
 
 
+class Flow(nn.Module):
+    """A linear layer and a density of the features, the head of OpenHybrid (Zhang et al. 2020).
+
+    The density is that of a residual flow (Chen et al. 2019), of steps z <- z + g(z) whose g
+    changes by less than z does, so that each can be undone, and a standard normal at its end:
+
+        slack = -log p(f) / D,   log p(f) = log N(z_end; 0, I) + sum_steps log det(I + dg/dz)
+
+    The determinant is worked out, where Chen et al. estimate it: D is small.
+
+    Attributes:
+        line: f to logits.
+        steps: of the flow.
+    """
+
+    def __init__(self, features: int, classes: int, bias: bool = True, steps: int = 4):
+        super().__init__()
+        self.line = nn.Linear(features, classes, bias=bias)
+        self.steps = nn.ModuleList(_Step(features) for _ in range(steps))
+
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        z, volume = features, features.new_zeros(len(features))
+        for step in self.steps:
+            z, more = step(z)
+            volume = volume + more
+        normal = (z.square() + math.log(2 * math.pi)).sum(dim=1) / 2
+        return self.line(features), (normal - volume)[:, None] / z.shape[1]
+
+
+class _Step(nn.Module):
+    """z + g(z) and log det(I + dg/dz), with g = 0.9 W swish(V z + v) + w and |V|, |W| <= 1."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.first, self.second = (spectral_norm(nn.Linear(width, width)) for _ in range(2))
+
+    def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        v, w = self.first.weight, 0.9 * self.second.weight
+        x = z @ v.T + self.first.bias
+        share = x.sigmoid()
+        slope = share * (1 + x * (1 - share)) / 1.1  # of x sigmoid(x) / 1.1, nowhere above 1
+        change = torch.eye(z.shape[1], device=z.device) + (w * slope[:, None]) @ v
+        moved = z + (x * share / 1.1) @ w.T + self.second.bias
+        return moved, torch.linalg.slogdet(change).logabsdet
+
+
 def linear(*, features: int, classes: int, bias: bool) -> nn.Linear:
     """One layer D to C."""
     return nn.Linear(features, classes, bias=bias)
@@ -73,6 +121,7 @@ HEADS = Catalogue(
     linear=linear,
     arpl=partial(Points, turn=1.0),  # Chen et al. 2021: distance less dot product
     rpl=partial(Points, turn=0.0),  # Chen et al. 2020: the distance alone
+    flow=Flow,  # Zhang et al. 2020: a linear layer, and the density of the features
 )
 
 
@@ -232,6 +281,62 @@ class _Residual(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.pair(x)
+
+
+class Rebuilding(nn.Module):
+    """Deep hierarchical reconstruction, the network of CROSR (Yoshihashi et al. 2019, Sec. 3.2).
+
+        x_{l+1} = f_l(x_l),   z_l = h_l(x_l),   r_l = g_l(r_{l+1} + h'_l(z_l))
+
+    x_0 is the image, r_0 what is made of the narrow z_l alone. The features are the logits y and
+    the mean over places of each z_l; slack is the mean of (x_0 - r_0)^2 over an image's numbers.
+
+    Attributes:
+        down: f_l, two convolutions 3 x 3 with norm and ReLU, then the largest of 2 x 2 places.
+        narrow, widen: h_l, convolution 3 x 3 to few channels and ReLU, and h'_l, back.
+        up: g_l, transposed convolution 2 x 2, behind ReLU.
+        head: the mean over places of the last x_l to y.
+    """
+
+    def __init__(self, channels: int, classes: int, width: int, latent: int):
+        super().__init__()
+        ends = list(pairwise([channels, width, 2 * width, 4 * width]))
+        self.down = nn.ModuleList(
+            nn.Sequential(_convolution(a, b), _convolution(b, b), nn.MaxPool2d(2)) for a, b in ends
+        )
+        conv = partial(nn.Conv2d, kernel_size=3, padding=1)
+        self.narrow = nn.ModuleList(nn.Sequential(conv(b, latent), nn.ReLU()) for _, b in ends)
+        self.widen = nn.ModuleList(conv(latent, b) for _, b in ends)
+        self.up = nn.ModuleList(nn.ConvTranspose2d(b, a, 2, stride=2) for a, b in ends)
+        self.head = nn.Linear(4 * width, classes)
+
+    def forward(self, images: Tensor) -> Outputs:
+        x, z = images, []
+        for down, narrow in zip(self.down, self.narrow, strict=True):
+            x = down(x)
+            z.append(narrow(x))
+        made = self.widen[-1](z[-1])
+        for i in (2, 1):
+            made = self.up[i](made).relu() + self.widen[i - 1](z[i - 1])
+        error = (self.up[0](made).float() - images).square().flatten(1).mean(dim=1, keepdim=True)
+        with autocast(x.device.type, enabled=False):
+            logits = self.head(x.mean(dim=(2, 3)).float())
+        means = [each.float().mean(dim=(2, 3)) for each in z]
+        return Outputs(logits, torch.cat([logits, *means], dim=1), error)
+
+
+def dhrnet(*, classes: int, width: int = 64, latent: int = 32, channels: int = 3) -> Rebuilding:
+    """`Rebuilding` with three levels.
+
+    Yoshihashi et al. put two layers of 4,096 units before the last one; here is a mean over places.
+
+    Args:
+        classes: C, columns of the logits.
+        width: channels of the first level, half of those of the second.
+        latent: channels of each z_l.
+        channels: of an image, whose edge is a multiple of 8 px.
+    """
+    return Rebuilding(channels, classes, width, latent)
 
 
 # For photographs of 32 px, with dropout to be sampled by `train.dropout` if wanted.
@@ -499,6 +604,7 @@ MODELS = Catalogue(
     wrn_40_4=wrn_40_4,
     wrn_40_2=wrn_40_2,
     wrn_10_1=wrn_10_1,
+    dhrnet=dhrnet,
     vgg32=vgg32,
     resnet50=resnet50,
     timm=from_timm,

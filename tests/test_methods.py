@@ -21,17 +21,20 @@ PAIR = {"gan_width": 8, "gan_rate": 2e-3, "latent": 16}
 OSRCI = {"gan_epochs": 8, "generated": 256, "gan_rate": 2e-3, "latent": 16, "gan_width": 8}
 SETTINGS = {  # one line for each method
     "plain": {},
+    "openhybrid": {},
     "arpl_cs": {"beta": 0.1, **PAIR},
     "osrci": {**OSRCI, "cf_steps": 50},
     "proser": {"plain_epochs": 4, "cut": 2},
     "c2ae": {"gan_epochs": 8, "gan_width": 8},
     "crl": {},
     "augmix": {"severity": 1.0},
+    "vos": {"plain_epochs": 4, "queue": 32, "drawn": 100},
 }
 FEW = {  # where it shall be short
     "osrci": {"gan_epochs": 1, "generated": 64, "cf_steps": 2},
     "proser": {"plain_epochs": 1},
     "c2ae": {"gan_epochs": 1},
+    "vos": {"plain_epochs": 1, "queue": 8},
 }
 SPARE = {"osrci", "proser"}  # with an output beside the known classes, and a linear head
 

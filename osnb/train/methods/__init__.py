@@ -4,13 +4,15 @@
 - `arpl_cs`: reciprocal points with confusing samples.
 - `osrci`: counterfactual images as one more class, and the networks that make them.
 - `c2ae`: a decoder that is told a class, and rebuilds known images only.
+- `openhybrid`: plain steps with a flow over the features, and its density as the score.
+- `vos`: virtual outliers among the features, and a detector that tells them from images.
 """
 
 from functools import partial
 
 from osnb.base.catalogue import Catalogue
 from osnb.train.loop import Run
-from osnb.train.methods import arpl_cs, c2ae, osrci, terms
+from osnb.train.methods import arpl_cs, c2ae, openhybrid, osrci, terms, vos
 
 METHODS = Catalogue(
     plain=Run,
@@ -21,11 +23,14 @@ METHODS = Catalogue(
     crl=terms.Ranked,
     outlier=terms.Exposed,
     augmix=terms.Mixed,
+    vos=vos.Virtual,
+    openhybrid=Run,
 )
 # a method's own scores: f(out, *, known, ...) -> (N,), higher means more known
 OWN = Catalogue(
     osrci=partial(terms.margin, temperature=1.0),
     proser=partial(terms.margin, temperature=1024.0),
     c2ae=c2ae.own,
+    openhybrid=openhybrid.density,
 )
 made = osrci.made
