@@ -28,6 +28,7 @@ SETTINGS = {  # one line for each method
     "c2ae": {"gan_epochs": 8, "gan_width": 8},
     "crl": {},
     "augmix": {"severity": 1.0},
+    "cgdl": {"elbo_weight": 0.01, "warm_up": 4},
     "vos": {"plain_epochs": 4, "queue": 32, "drawn": 100},
 }
 FEW = {  # where it shall be short
@@ -64,6 +65,8 @@ SETTINGS["outlier"] = {"outside": OUTSIDE}
 
 def new_model(features=32, name="plain"):
     torch.manual_seed(0)
+    if name == "cgdl":
+        return models.ladder(classes=5, channels=1, size=8, width=8, latent=8)
     own = {"classes": 6, "head": "linear"} if name in SPARE else {"classes": 5, "head": "arpl"}
     return models.conv(features=features, width=8, channels=1, **own)
 
@@ -85,7 +88,7 @@ def fit(name, model, directory, batches, **changes):
         "seed": 0,
     }
     settings |= SETTINGS[name] | changes
-    loss = losses.softmax if name in SPARE else losses.LOSSES.bind("arpl", weight=0.1)
+    loss = losses.softmax if name in {*SPARE, "cgdl"} else losses.LOSSES.bind("arpl", weight=0.1)
     return train.fit(model, loss, batches, kind=METHODS[name], **settings)
 
 

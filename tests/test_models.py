@@ -17,7 +17,7 @@ SHAPES |= {"resnet50": LARGE, "timm": LARGE}
 CONVOLUTION, NORM = torch.nn.Conv2d, torch.nn.BatchNorm2d
 WIDE = {"wrn_28_10": (28, 10), "wrn_40_4": (40, 4), "wrn_40_2": (40, 2), "wrn_10_1": (10, 1)}
 SHAPES |= dict.fromkeys(WIDE, SMALL)
-OWN_HEAD = ("mlp", "dhrnet")
+OWN_HEAD = ("mlp", "dhrnet", "ladder")
 # Counted by hand from the layer tables; resnet50: 23,508,032 + (2048 * 5 + 5) + 5 * 7.
 COUNTS = {
     "mlp": 64 * 5 + 5 + 5 * 5 + 5 + 5 * 7 + 7,

@@ -63,6 +63,7 @@ SHORT = {  # how a method with stages, companions or several looks is made small
     "proser": "plain_epochs=1",
     "c2ae": "gan_width=4 gan_epochs=1",
     "crosr": "latent=4",
+    "cgdl": "latent=4",
     "vos": "plain_epochs=1 queue=8 drawn=20",
     "mcdropout": "samples=2",
     "ensemble": "members=2",
@@ -375,7 +376,7 @@ REHEARSALS: dict[str, dict[str, Callable[[], Numbers]]] = {
     "measure": _each(measure, (name for name, _ in getmembers(metrics, isfunction))),
     "method": _each(method, catalogue("recipes")["methods"]),
     "regime": _each(regime, catalogue("recipes")["regimes"].keys() - {"baseline"}),
-    "rules": _each(rules, ("fitted", "latent", "chosen")),
+    "rules": _each(rules, ("fitted", "latent", "gaussians", "chosen")),
     "watch": _each(watch, ("gamma", "test")),
     "optimizer": _each(optimizer, ("adam", "sgd")),
 }

@@ -57,7 +57,7 @@ class Scores:
         self.settings, self.known = parts.settings, parts.known
         self.selection: pd.DataFrame | None = None
         make = {"plain": dict, "fitted": self.fitted, "chosen": self.chosen}
-        make |= {"latent": self.latent}
+        make |= {"latent": self.latent, "gaussians": self.gaussians}
         self.rules: Mapping[str, Rule] = make[rules or self.settings["rules"]["name"]]()
         source = self.settings["reader"]["name"]
         sets = [(source, self._groups(parts.test.rows), parts.test), *parts.far]
@@ -131,6 +131,11 @@ class Scores:
         """OpenMax whose distances are between features, which CROSR fits on training images."""
         how = self.settings["rules"]
         return {"openmax": self._openmax(*self._seen(), how["tail"], how["alpha"], "features")}
+
+    def gaussians(self) -> dict[str, Rule]:
+        """CGDL's own score, fitted on training images."""
+        rule = scores.class_gaussians(*self._seen(), known=self.known)
+        return {"own": lambda _, said: rule(said, known=self.known)}
 
     def chosen(self) -> dict[str, Rule]:
         """The same three, with settings by the AUROC of held-out known against external images.

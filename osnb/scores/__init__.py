@@ -14,6 +14,7 @@ from osnb.scores.rules import (
     READ,
     SCORES,
     WEIGHTS,
+    class_gaussians,
     columns,
     energy,
     ensemble,

@@ -395,6 +395,55 @@ def mahalanobis(train: Outputs, labels: np.ndarray, *, known: int) -> Rule:
     return rule
 
 
+def class_gaussians(train: Outputs, labels: np.ndarray, *, known: int) -> Rule:
+    """Log density under the likeliest class's Gaussian, CGDL (Sun et al. 2020), as released.
+
+        max_{c < K} log N(f; mu_c, S_c)
+
+    mu_c and S_c are mean and covariance of the features of class c's training samples that are
+    classified rightly; each class has its own S_c, where `mahalanobis` has one for all.
+
+    Args:
+        train: features (N, D) of training samples, network in evaluation mode.
+        labels: (N,) integers, a class in [0, K) or NEGATIVE, which is left out.
+        known: K.
+
+    Returns:
+        A rule that takes outputs with D features and the same `known`.
+
+    Raises:
+        ValueError: as `mahalanobis`, or a class has no more than D right samples.
+    """
+    features, column = _features(train, known), _columns(labels, len(train.logits), known)
+    right = predicted(train, known=known) == column
+    parts = [features[right & (column == c)] for c in range(known)]
+    few = min(range(known), key=lambda c: len(parts[c]))
+    if len(parts[few]) <= features.shape[1]:
+        raise ValueError(
+            f"need more than D = {features.shape[1]} rightly classified training samples of each "
+            f"class; class {few} has {len(parts[few])}: train longer, or with fewer features"
+        )
+    means = [part.mean(axis=0) for part in parts]
+    lower = [
+        np.linalg.cholesky(np.cov(part.T, ddof=1).reshape(features.shape[1], -1)) for part in parts
+    ]
+
+    def rule(out: Outputs, *, known: int) -> np.ndarray:
+        _same((len(means), len(means[0])), (known, np.shape(out.features)[1]))
+        found = _features(out, known)
+        constant = len(means[0]) / 2 * np.log(2 * np.pi)
+        apart = [
+            np.linalg.solve(root, (found - mean).T) for root, mean in zip(lower, means, strict=True)
+        ]
+        logs = [
+            -(x**2).sum(axis=0) / 2 - np.log(root.diagonal()).sum() - constant
+            for x, root in zip(apart, lower, strict=True)
+        ]
+        return np.max(logs, axis=0)
+
+    return rule
+
+
 class _Tails(NamedTuple):
     """What `openmax` knows of C classes: mean logits (C, C), the rest (C,)."""
 

@@ -4,6 +4,7 @@
 - `arpl_cs`: reciprocal points with confusing samples.
 - `osrci`: counterfactual images as one more class, and the networks that make them.
 - `c2ae`: a decoder that is told a class, and rebuilds known images only.
+- `cgdl`: a ladder of latent Gaussians with a place for each class.
 - `openhybrid`: plain steps with a flow over the features, and its density as the score.
 - `vos`: virtual outliers among the features, and a detector that tells them from images.
 """
@@ -12,7 +13,7 @@ from functools import partial
 
 from osnb.base.catalogue import Catalogue
 from osnb.train.loop import Run
-from osnb.train.methods import arpl_cs, c2ae, openhybrid, osrci, terms, vos
+from osnb.train.methods import arpl_cs, c2ae, cgdl, openhybrid, osrci, terms, vos
 
 METHODS = Catalogue(
     plain=Run,
@@ -25,6 +26,7 @@ METHODS = Catalogue(
     augmix=terms.Mixed,
     vos=vos.Virtual,
     openhybrid=Run,
+    cgdl=cgdl.Conditional,
 )
 # a method's own scores: f(out, *, known, ...) -> (N,), higher means more known
 OWN = Catalogue(
