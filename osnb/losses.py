@@ -163,6 +163,26 @@ def rpl(out: Outputs, labels: Tensor, *, weight: float, smoothing: float = 0.0) 
     return where(labels == NEGATIVE, 0.0, known)
 
 
+def joint(out: Outputs, labels: Tensor, *, weight: float) -> Tensor:
+    """Cross-entropy and a second price of the image, which the network itself measures.
+
+        J(x) = -log s_y(x) + weight r(x),   s the softmax of the logits
+
+    In CROSR (Yoshihashi et al. 2019) r is how badly x is rebuilt, see `models.dhrnet`; in
+    OpenHybrid (Zhang et al. 2020) it is -log p of the features of x, see `models.Flow`.
+
+    Args:
+        out: logits (N, C) and slack (N, 1), which is r, are used.
+        labels: (N,) int64, a class in [0, C) or NEGATIVE, which costs nothing.
+        weight: price of the second term.
+
+    Returns:
+        (N,) in nats, plus `weight` times the unit of r.
+    """
+    known = softmax(out, labels) + weight * out.slack[:, 0]
+    return where(labels == NEGATIVE, 0.0, known)
+
+
 def edl(out: Outputs, labels: Tensor, *, weight: float) -> Tensor:
     """Evidential deep learning, equation 3 of Sensoy et al. 2018 and their divergence (EDL).
 
@@ -244,6 +264,7 @@ LOSSES = Catalogue(
     arpl=arpl,
     rpl=rpl,
     edl=edl,
+    joint=joint,
 )
 
 

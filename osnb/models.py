@@ -4,6 +4,7 @@ A trunk and a head make a network: those for small images, timm's backbones, rel
 """
 
 import copy
+import math
 from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
@@ -12,7 +13,9 @@ from types import ModuleType
 
 import torch
 from torch import Tensor, autocast, nn
+from torch.nn.functional import softplus
 from torch.nn.utils.fusion import fuse_conv_bn_eval
+from torch.nn.utils.parametrizations import spectral_norm
 
 from osnb.base import workbook
 from osnb.base.catalogue import Catalogue
@@ -67,6 +70,52 @@ class Points(nn.Module):
         return distance - self.turn * product, distance - self.radius
 
 
+class Flow(nn.Module):
+    """A linear layer and a density of the features, the head of OpenHybrid (Zhang et al. 2020).
+
+    The density is that of a residual flow (Chen et al. 2019), of steps z <- z + g(z) whose g
+    changes by less than z does, so that each can be undone, and a standard normal at its end:
+
+        slack = -log p(f) / D,   log p(f) = log N(z_end; 0, I) + sum_steps log det(I + dg/dz)
+
+    The determinant is worked out, where Chen et al. estimate it: D is small.
+
+    Attributes:
+        line: f to logits.
+        steps: of the flow.
+    """
+
+    def __init__(self, features: int, classes: int, bias: bool = True, steps: int = 4):
+        super().__init__()
+        self.line = nn.Linear(features, classes, bias=bias)
+        self.steps = nn.ModuleList(_Step(features) for _ in range(steps))
+
+    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        z, volume = features, features.new_zeros(len(features))
+        for step in self.steps:
+            z, more = step(z)
+            volume = volume + more
+        normal = (z.square() + math.log(2 * math.pi)).sum(dim=1) / 2
+        return self.line(features), (normal - volume)[:, None] / z.shape[1]
+
+
+class _Step(nn.Module):
+    """z + g(z) and log det(I + dg/dz), with g = 0.9 W swish(V z + v) + w and |V|, |W| <= 1."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.first, self.second = (spectral_norm(nn.Linear(width, width)) for _ in range(2))
+
+    def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        v, w = self.first.weight, 0.9 * self.second.weight
+        x = z @ v.T + self.first.bias
+        share = x.sigmoid()
+        slope = share * (1 + x * (1 - share)) / 1.1  # of x sigmoid(x) / 1.1, nowhere above 1
+        change = torch.eye(z.shape[1], device=z.device) + (w * slope[:, None]) @ v
+        moved = z + (x * share / 1.1) @ w.T + self.second.bias
+        return moved, torch.linalg.slogdet(change).logabsdet
+
+
 def linear(*, features: int, classes: int, bias: bool) -> nn.Linear:
     """One layer D to C."""
     return nn.Linear(features, classes, bias=bias)
@@ -76,6 +125,7 @@ HEADS = Catalogue(
     linear=linear,
     arpl=partial(Points, turn=1.0),  # Chen et al. 2021: distance less dot product
     rpl=partial(Points, turn=0.0),  # Chen et al. 2020: the distance alone
+    flow=Flow,  # Zhang et al. 2020: a linear layer, and the density of the features
 )
 
 
@@ -237,6 +287,154 @@ class _Residual(nn.Module):
         return x + self.pair(x)
 
 
+class Rebuilding(nn.Module):
+    """Deep hierarchical reconstruction, the network of CROSR (Yoshihashi et al. 2019, Sec. 3.2).
+
+        x_{l+1} = f_l(x_l),   z_l = h_l(x_l),   r_l = g_l(r_{l+1} + h'_l(z_l))
+
+    x_0 is the image, r_0 what is made of the narrow z_l alone. The features are the logits y and
+    the mean over places of each z_l; slack is the mean of (x_0 - r_0)^2 over an image's numbers.
+
+    Attributes:
+        down: f_l, two convolutions 3 x 3 with norm and ReLU, then the largest of 2 x 2 places.
+        narrow, widen: h_l, convolution 3 x 3 to few channels and ReLU, and h'_l, back.
+        up: g_l, transposed convolution 2 x 2, behind ReLU.
+        head: the mean over places of the last x_l to y.
+    """
+
+    def __init__(self, channels: int, classes: int, width: int, latent: int):
+        super().__init__()
+        ends = list(pairwise([channels, width, 2 * width, 4 * width]))
+        self.down = nn.ModuleList(
+            nn.Sequential(_convolution(a, b), _convolution(b, b), nn.MaxPool2d(2)) for a, b in ends
+        )
+        conv = partial(nn.Conv2d, kernel_size=3, padding=1)
+        self.narrow = nn.ModuleList(nn.Sequential(conv(b, latent), nn.ReLU()) for _, b in ends)
+        self.widen = nn.ModuleList(conv(latent, b) for _, b in ends)
+        self.up = nn.ModuleList(nn.ConvTranspose2d(b, a, 2, stride=2) for a, b in ends)
+        self.head = nn.Linear(4 * width, classes)
+
+    def forward(self, images: Tensor) -> Outputs:
+        x, z = images, []
+        for down, narrow in zip(self.down, self.narrow, strict=True):
+            x = down(x)
+            z.append(narrow(x))
+        made = self.widen[-1](z[-1])
+        for i in (2, 1):
+            made = self.up[i](made).relu() + self.widen[i - 1](z[i - 1])
+        error = (self.up[0](made).float() - images).square().flatten(1).mean(dim=1, keepdim=True)
+        with autocast(x.device.type, enabled=False):
+            logits = self.head(x.mean(dim=(2, 3)).float())
+        means = [each.float().mean(dim=(2, 3)) for each in z]
+        return Outputs(logits, torch.cat([logits, *means], dim=1), error)
+
+
+def dhrnet(*, classes: int, width: int = 64, latent: int = 32, channels: int = 3) -> Rebuilding:
+    """`Rebuilding` with three levels.
+
+    Yoshihashi et al. put two layers of 4,096 units before the last one; here is a mean over places.
+
+    Args:
+        classes: C, columns of the logits.
+        width: channels of the first level, half of those of the second.
+        latent: channels of each z_l.
+        channels: of an image, whose edge is a multiple of 8 px.
+    """
+    return Rebuilding(channels, classes, width, latent)
+
+
+class Ladder(nn.Module):
+    """A ladder of latent Gaussians, one about a place of its own for each class: CGDL's network.
+
+    Sun et al. 2020, after Sonderby et al. 2016. On the way up, level l sees N(m_l, v_l) of the
+    image. The highest latent z_L is drawn from its level's, and is classified. On the way down each
+    level is told N(m'_l, v'_l) by z_{l+1}, and z_l is drawn from what both say together:
+
+        N((m_l / v_l + m'_l / v'_l) u_l, u_l),   u_l = 1 / (1 / v_l + 1 / v'_l)
+
+    z_1 rebuilds the image. In evaluation mode each draw is its mean. The features are m_L; slack
+    (N, 1 + K) is the sum of the squared errors of what is rebuilt, then for each class k
+
+        KL(N(m_L, v_L) || N(W e_k, I)) + sum_{l < L} KL(N(.., u_l) || N(m'_l, v'_l))   in nats
+
+    Attributes:
+        up, seen: a convolution that halves the edge, with norm and PReLU; its map to (m_l, v_l).
+        down, told: z_{l+1} to a map twice as large, and that to (m'_l, v'_l); the last of `down`
+            makes the image.
+        head: z_L to logits.
+        place: W, of a class.
+    """
+
+    def __init__(self, channels: int, size: int, classes: int, width: int, latent: int):
+        super().__init__()
+        wide, edges = [width, 2 * width, 4 * width], [size // 2, size // 4, size // 8]
+        flat = [w * e * e for w, e in zip(wide, edges, strict=True)]
+        codes = [4 * latent, 2 * latent, latent]
+        halve, double = {"stride": 2, "padding": 1, "bias": False}, {"stride": 2, "bias": False}
+        self.up = nn.ModuleList(
+            nn.Sequential(nn.Conv2d(a, b, 3, **halve), nn.BatchNorm2d(b), nn.PReLU())
+            for a, b in pairwise([channels, *wide])
+        )
+        self.seen = nn.ModuleList(map(nn.Linear, flat, (2 * code for code in codes)))
+        self.told = nn.ModuleList(map(nn.Linear, flat[:2], (2 * code for code in codes)))
+        self.down = nn.ModuleList()
+        for i, narrow in enumerate([channels, *wide[:2]]):
+            grown = [nn.Linear(codes[i], flat[i]), nn.Unflatten(1, (wide[i], edges[i], edges[i]))]
+            grown += [nn.PReLU(), nn.ConvTranspose2d(wide[i], narrow, 2, **double)]
+            self.down.append(nn.Sequential(*grown, nn.BatchNorm2d(narrow) if i else nn.Sigmoid()))
+        self.head, self.place = nn.Linear(latent, classes), nn.Linear(classes, latent)
+
+    def forward(self, images: Tensor) -> Outputs:
+        x, seen = images, []
+        for up, look in zip(self.up, self.seen, strict=True):
+            x = up(x)
+            seen.append(_moments(look(x.flatten(1)).float()))
+        mean, spread = seen[-1]
+        z = self.drawn(mean, spread)
+        logits, one = self.head(z.float()), torch.ones((), device=z.device)
+        places = self.place(torch.eye(self.place.in_features, device=z.device)).float()
+        price = _divergence(mean[:, None], spread[:, None], places, one)
+        for i in (1, 0):
+            x, (m, v) = self.down[i + 1](z), seen[i]
+            told, wide = _moments(self.told[i](x.flatten(1)).float())
+            both = 1 / (1 / v + 1 / wide)
+            mid = (m / v + told / wide) * both
+            z = self.drawn(mid, both)
+            price = price + _divergence(mid, both, told, wide)[:, None]
+        error = (self.down[0](z).float() - images).square().flatten(1).sum(dim=1, keepdim=True)
+        return Outputs(logits, mean, torch.cat([error, price], dim=1))
+
+    def drawn(self, mean: Tensor, spread: Tensor) -> Tensor:
+        """A draw from N(mean, spread) in training, else the mean."""
+        return mean + spread.sqrt() * torch.randn_like(mean) if self.training else mean
+
+
+def _moments(both: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance, the second above 0."""
+    mean, spread = both.chunk(2, dim=1)
+    return mean, softplus(spread) + 1e-8
+
+
+def _divergence(m: Tensor, v: Tensor, p: Tensor, q: Tensor) -> Tensor:
+    """KL(N(m, v) || N(p, q)) over the last axis, in nats."""
+    return ((q / v).log() + (v + (m - p).square()) / q - 1).sum(dim=-1) / 2
+
+
+def ladder(
+    *, classes: int, width: int = 64, latent: int = 32, channels: int = 3, size: int = 32
+) -> Ladder:
+    """`Ladder` of three levels; Sun et al. have five, of two convolutions each.
+
+    Args:
+        classes: K, columns of the logits.
+        width: channels of the first level, half of those of the second.
+        latent: numbers of the highest latent, half of those below it.
+        channels: of an image.
+        size: edge of an image, a multiple of 8 px.
+    """
+    return Ladder(channels, size, classes, width, latent)
+
+
 # For photographs of 32 px, with dropout to be sampled by `train.dropout` if wanted.
 
 
@@ -295,6 +493,67 @@ class _Block(nn.Module):
         return torch.relu(self.body(x) + self.shortcut(x))
 
 
+def wide(
+    *,
+    depth: int,
+    widen: int,
+    classes: int,
+    channels: int = 3,
+    dropout: float = 0.0,
+    head: str = "linear",
+) -> Network:
+    """A wide residual network, WRN-depth-widen of Zagoruyko & Komodakis 2016, for small images.
+
+    A stem of 16 channels, then three stages of 16, 32 and 64 times `widen` channels, all but the
+    first halving the edge; batch norm and ReLU stand before each convolution, and once more before
+    the mean over places, whose 64 `widen` numbers are the features.
+
+    Args:
+        depth: layers with weights, 6 n + 4 for n blocks a stage.
+        widen: factor on the channels.
+        classes: C, columns of the logits.
+        channels: of an image.
+        dropout: share of the numbers set to 0 in training between a block's convolutions.
+        head: a name in `HEADS`; "linear" has a bias.
+
+    Raises:
+        ValueError: there is no network of that depth.
+    """
+    blocks, rest = divmod(depth - 4, 6)
+    if rest or blocks < 1:
+        raise ValueError(f"need a depth of 10, 16, 22, 28, 34, 40, ...; got {depth}")
+    layers: list[nn.Module] = [_kaiming(channels, 16, 3, 1)[0]]
+    before = 16
+    for stage, width in enumerate((16 * widen, 32 * widen, 64 * widen)):
+        for block in range(blocks):
+            stride = 2 if stage > 0 and block == 0 else 1
+            layers.append(_Wide(before, width, stride=stride, dropout=dropout))
+            before = width
+    layers += [nn.BatchNorm2d(before), nn.ReLU()]
+    return Network(_pooled(layers), _head(head, before, classes))
+
+
+# Table 6 of Vaze et al. 2022 has the first two, Table 8 the third; the fourth is their miniature
+wrn_28_10, wrn_40_4 = partial(wide, depth=28, widen=10), partial(wide, depth=40, widen=4)
+wrn_40_2, wrn_10_1 = partial(wide, depth=40, widen=2), partial(wide, depth=10, widen=1)
+
+
+class _Wide(nn.Module):
+    """Norm, ReLU and convolution, twice, for `wide`; the shortcut leaves behind the first ReLU."""
+
+    def __init__(self, inputs: int, outputs: int, *, stride: int, dropout: float):
+        super().__init__()
+        self.first = nn.Sequential(nn.BatchNorm2d(inputs), nn.ReLU())
+        between = [nn.BatchNorm2d(outputs), nn.ReLU(), nn.Dropout(dropout)]
+        start, end = (_kaiming(n, outputs, 3, s)[0] for n, s in ((inputs, stride), (outputs, 1)))
+        self.body = nn.Sequential(start, *between, end)
+        self.shortcut = None if inputs == outputs else _kaiming(inputs, outputs, 1, stride)[0]
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.first(x)
+        return self.body(y) + (x if self.shortcut is None else self.shortcut(y))
+
+
 def _kaiming(inputs: int, outputs: int, size: int, stride: int) -> list[nn.Module]:
     """A convolution from normal(0, sqrt(2 / (size^2 outputs))), as released, and its norm."""
     layer = nn.Conv2d(inputs, outputs, size, stride=stride, padding=size // 2, bias=False)
@@ -349,8 +608,11 @@ def from_timm(
     Args:
         classes: C, columns of the logits.
         features: D. Where it is not the backbone's own number, a layer with bias makes D of it.
-        backbone: its name in timm: resnet18, resnet34, resnet101, resnet152, ...
+        backbone: its name in timm: resnet18, resnet152, vgg16_bn, efficientnet_b0,
+            vit_base_patch16_224, mixer_b16_224, ...
         head: a name in `HEADS`; "linear" has a bias.
+        channels: of an image.
+        size: edge of an image in pixels, which vision transformers and mixers are built for.
         pretrained: fetch timm's weights for the backbone; else they are random.
         dropout: share of the numbers set to 0 in training in each residual block, after its
             ReLUs and before the sum, as Kim et al. 2021 release it; ResNets only. If above 0,
@@ -555,6 +817,12 @@ MODELS = Catalogue(
     resnet9=resnet9,
     resnet20=resnet20,
     resnet18_cifar=resnet18_cifar,
+    wrn_28_10=wrn_28_10,
+    wrn_40_4=wrn_40_4,
+    wrn_40_2=wrn_40_2,
+    wrn_10_1=wrn_10_1,
+    dhrnet=dhrnet,
+    ladder=ladder,
     vgg32=vgg32,
     resnet50=resnet50,
     timm=from_timm,

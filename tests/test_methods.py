@@ -21,17 +21,21 @@ PAIR = {"gan_width": 8, "gan_rate": 2e-3, "latent": 16}
 OSRCI = {"gan_epochs": 8, "generated": 256, "gan_rate": 2e-3, "latent": 16, "gan_width": 8}
 SETTINGS = {  # one line for each method
     "plain": {},
+    "openhybrid": {},
     "arpl_cs": {"beta": 0.1, **PAIR},
     "osrci": {**OSRCI, "cf_steps": 50},
     "proser": {"plain_epochs": 4, "cut": 2},
     "c2ae": {"gan_epochs": 8, "gan_width": 8},
     "crl": {},
     "augmix": {"severity": 1.0},
+    "cgdl": {"elbo_weight": 0.01, "warm_up": 4},
+    "vos": {"plain_epochs": 4, "queue": 32, "drawn": 100},
 }
 FEW = {  # where it shall be short
     "osrci": {"gan_epochs": 1, "generated": 64, "cf_steps": 2},
     "proser": {"plain_epochs": 1},
     "c2ae": {"gan_epochs": 1},
+    "vos": {"plain_epochs": 1, "queue": 8},
 }
 SPARE = {"osrci", "proser"}  # with an output beside the known classes, and a linear head
 
@@ -61,6 +65,8 @@ SETTINGS["outlier"] = {"outside": OUTSIDE}
 
 def new_model(features=32, name="plain"):
     torch.manual_seed(0)
+    if name == "cgdl":
+        return models.ladder(classes=5, channels=1, size=8, width=8, latent=8)
     own = {"classes": 6, "head": "linear"} if name in SPARE else {"classes": 5, "head": "arpl"}
     return models.conv(features=features, width=8, channels=1, **own)
 
@@ -82,7 +88,7 @@ def fit(name, model, directory, batches, **changes):
         "seed": 0,
     }
     settings |= SETTINGS[name] | changes
-    loss = losses.softmax if name in SPARE else losses.LOSSES.bind("arpl", weight=0.1)
+    loss = losses.softmax if name in {*SPARE, "cgdl"} else losses.LOSSES.bind("arpl", weight=0.1)
     return train.fit(model, loss, batches, kind=METHODS[name], **settings)
 
 

@@ -15,6 +15,10 @@ SMALL, LARGE = (3, 32, 32), (3, 64, 64)
 SHAPES = {"mlp": (1, 8, 8), "conv": SMALL, "resnet9": SMALL, "vgg32": SMALL}
 SHAPES |= {"conv_dropout": SMALL, "resnet20": SMALL, "resnet18_cifar": SMALL}
 SHAPES |= {"resnet50": LARGE, "timm": LARGE}
+CONVOLUTION, NORM = torch.nn.Conv2d, torch.nn.BatchNorm2d
+WIDE = {"wrn_28_10": (28, 10), "wrn_40_4": (40, 4), "wrn_40_2": (40, 2), "wrn_10_1": (10, 1)}
+SHAPES |= dict.fromkeys(WIDE, SMALL)
+OWN_HEAD = ("mlp", "dhrnet", "ladder")
 # Counted by hand from the layer tables; resnet50: 23,508,032 + (2048 * 5 + 5) + 5 * 7.
 COUNTS = {
     "mlp": 64 * 5 + 5 + 5 * 5 + 5 + 5 * 7 + 7,
@@ -40,6 +44,13 @@ COUNTS = {
     "resnet50": 23_508_032 + 2048 * 5 + 5 + 5 * 7,
     "timm": 11_176_512 + 512 * 5 + 5 + 5 * 7 + 7,
 }
+for name, (depth, k) in WIDE.items():
+    wide = [16, *depth // 6 * [16 * k], *depth // 6 * [32 * k], *depth // 6 * [64 * k]]
+    convolutions = 9 * 3 * 16 + sum(
+        9 * (a * b + b * b) + a * b * (a != b) for a, b in pairwise(wide)
+    )
+    norms = 2 * (sum(a + b for a, b in pairwise(wide)) + 64 * k)
+    COUNTS[name] = convolutions + norms + 64 * k * 7 + 7
 COUNTS["conv_dropout"] = COUNTS["conv"]  # dropout has no parameters
 
 
@@ -49,7 +60,7 @@ def small(name, **settings):
 
 
 @pytest.mark.parametrize("head", ["arpl", "rpl"])
-@pytest.mark.parametrize("name", [name for name in models.MODELS if name != "mlp"])
+@pytest.mark.parametrize("name", [name for name in models.MODELS if name not in OWN_HEAD])
 def test_a_head_of_points_replaces_the_linear_one_and_fills_the_slack(name, head):
     torch.manual_seed(0)
     model = small(name, head=head)
@@ -109,6 +120,53 @@ def test_a_resnet9_of_grey_images_is_one_of_colour_whose_channels_are_alike():
     images = torch.rand(2, 1, 32, 32)
     ours, theirs = grey(images).logits, colour(images.expand(2, 3, 32, 32)).logits
     torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("name", "millions"), [("wrn_28_10", 36.5), ("wrn_40_4", 8.9), ("wrn_40_2", 2.2)]
+)
+def test_wide_networks_have_as_many_parameters_as_their_paper_prints(name, millions):
+    assert round(COUNTS[name] / 1e6, 1) == millions  # Table 5 there, with 10 classes
+
+
+def test_a_wide_network_computes_what_its_layer_table_says():
+    torch.manual_seed(0)
+    model = models.MODELS["wrn_10_1"](classes=4, channels=1)
+    images = torch.rand(4, 1, 16, 16)
+    model(images)  # moves the norms away from 0 and 1
+    layers = iter([m for m in model.eval().modules() if isinstance(m, CONVOLUTION | NORM)])
+
+    def norm(x):
+        own = next(layers)
+        parts = (own.running_mean, own.running_var, own.weight, own.bias)
+        mean, var, weight, bias = (part[:, None, None] for part in parts)
+        return ((x - mean) / (var + 1e-5).sqrt() * weight + bias).clamp(min=0)
+
+    def convolution(x, stride=1, padding=1):
+        return functional.conv2d(x, next(layers).weight, stride=stride, padding=padding)
+
+    with torch.no_grad():
+        x = convolution(images)
+        for stride, changes in ((1, False), (2, True), (2, True)):
+            y = norm(x)
+            z = convolution(norm(convolution(y, stride)))
+            x = z + (convolution(y, stride, 0) if changes else x)
+        torch.testing.assert_close(model(images).features, norm(x).mean(dim=(2, 3)))
+
+
+@pytest.mark.parametrize("depth", [4, 12, 20])
+def test_a_wide_network_of_another_depth_is_refused(depth):
+    with pytest.raises(ValueError, match=f"need a depth of 10, 16, 22, .*; got {depth}"):
+        models.wide(depth=depth, widen=1, classes=3)
+
+
+@pytest.mark.parametrize(
+    "name", ["vit_tiny_patch16_224", "mixer_s32_224", "efficientnet_b0", "vgg11_bn"]
+)
+def test_other_families_of_timm_take_grey_images_of_another_size(name):
+    model = models.from_timm(classes=3, features=8, backbone=name, channels=1, size=64).eval()
+    out = model(torch.rand(2, 1, 64, 64))
+    assert (out.logits.shape, out.features.shape) == ((2, 3), (2, 8))
 
 
 def test_resnet50_computes_what_torchvisions_resnet50_computes():

@@ -154,6 +154,8 @@ def laid(layers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         _lay(values, layers[since[kind] :], choices)
     parted = {*kinds, *(k for kind in kinds.values() for values in kind.values() for k in values)}
     plain = {k: v for layer in layers[:2] for k, v in layer.items() if k not in parted}
+    if any("external" in layer for layer in layers[2:]):  # for one method of a benchmark, say
+        plain.setdefault("external", "")
     _lay(plain, layers, choices)
     settings = {k: {"name": chosen[k]} | v for k, v in settings.items()} | plain
     if not settings["also"]:

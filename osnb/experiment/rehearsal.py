@@ -39,6 +39,7 @@ OF_LOSSES = {
     "arpl": {"weight": 0.3, "smoothing": 0.1},
     "rpl": {"weight": 0.3, "smoothing": 0.1},
     "edl": {"weight": 0.1},
+    "joint": {"weight": 0.5},
 }
 OF_TRANSFORMS = {
     "randaugment_crop_flip": {"n": 2, "m": 9.0, "ops": OPS["all"]},
@@ -51,6 +52,7 @@ OF_NETWORKS = {
     "resnet50": {"features": 30},
     "timm": {"backbone": "resnet18", "features": 512},
 }
+OF_NETWORKS |= {f"wrn_{n}": {"widen": 1} for n in ("28_10", "40_4", "40_2")}  # goldens are quick
 FEW = (
     "epochs=2 batch_size=48"  # with the drawings below, two or three steps an epoch, the last short
 )
@@ -60,9 +62,13 @@ SHORT = {  # how a method with stages, companions or several looks is made small
     "osrci": "gan_width=4 gan_epochs=1 generated=32",
     "proser": "plain_epochs=1",
     "c2ae": "gan_width=4 gan_epochs=1",
+    "crosr": "latent=4",
+    "cgdl": "latent=4",
+    "vos": "plain_epochs=1 queue=8 drawn=20",
     "mcdropout": "samples=2",
     "ensemble": "members=2",
 }
+LATENT = ("crosr", "cgdl")  # methods whose network has as many features as its other sizes say
 TERMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {  # of methods' losses, of logits
     "arpl_cs": lambda z: arpl_cs.confusion(z),
     "augmix": lambda z: terms.divergence(z.view(3, ROWS // 3, KNOWN)),
@@ -360,7 +366,7 @@ def regime(name: str) -> Numbers:
 
 def rules(name: str) -> Numbers:
     """Rules that are fitted, or chosen, after a training that knows a little."""
-    own = "tail=3 alpha=2" if name == "fitted" else "tails='3 4' alphas='1 3' temperatures='1 10'"
+    own = "tail=3 alpha=2" if name != "chosen" else "tails='3 4' alphas='1 3' temperatures='1 10'"
     return recipe("digits", more=f"rules={name} schedule=constant {own}")
 
 
@@ -379,6 +385,7 @@ def optimizer(name: str) -> Numbers:
 def recipe(benchmark: str = "cifar10", *, more: str, **chosen: str) -> Numbers:
     """An experiment of two epochs: its history, stage by stage, and 64 rows of its scores."""
     few = FEW if benchmark == "digits" else MINI
+    few = few.replace("features=16", "") if chosen.get("method") in LATENT else few
     exp = Experiment.named(benchmark, overrides=f"{few} {more}", **{"method": "softmax"} | chosen)
     parts = exp.parts(Machine())
     model, criterion = exp.network(parts), exp.criterion(parts)
@@ -410,7 +417,7 @@ REHEARSALS: dict[str, dict[str, Callable[[], Numbers]]] = {
     "measure": _each(measure, (name for name, _ in getmembers(metrics, isfunction))),
     "method": _each(method, catalogue("recipes")["methods"].keys() - {"released"}),
     "regime": _each(regime, catalogue("recipes")["regimes"].keys() - {"baseline"}),
-    "rules": _each(rules, ("fitted", "chosen")),
+    "rules": _each(rules, ("fitted", "latent", "gaussians", "chosen")),
     "watch": _each(watch, ("gamma", "test")),
     "optimizer": _each(optimizer, ("adam", "sgd")),
 }

@@ -57,6 +57,7 @@ class Scores:
         self.settings, self.known = parts.settings, parts.known
         self.selection: pd.DataFrame | None = None
         make = {"plain": dict, "fitted": self.fitted, "chosen": self.chosen}
+        make |= {"latent": self.latent, "gaussians": self.gaussians}
         self.rules: Mapping[str, Rule] = make[rules or self.settings["rules"]["name"]]()
         source = self.settings["reader"]["name"]
         sets = [(source, self._groups(parts.test.rows), parts.test), *parts.far]
@@ -126,6 +127,16 @@ class Scores:
             "odin": partial(self._odin, how["temperature"], how["epsilon"]),
         }
 
+    def latent(self) -> dict[str, Rule]:
+        """OpenMax whose distances are between features, which CROSR fits on training images."""
+        how = self.settings["rules"]
+        return {"openmax": self._openmax(*self._seen(), how["tail"], how["alpha"], "features")}
+
+    def gaussians(self) -> dict[str, Rule]:
+        """CGDL's own score, fitted on training images."""
+        rule = scores.class_gaussians(*self._seen(), known=self.known)
+        return {"own": lambda _, said: rule(said, known=self.known)}
+
     def chosen(self) -> dict[str, Rule]:
         """The same three, with settings by the AUROC of held-out known against external images.
 
@@ -157,10 +168,13 @@ class Scores:
         rows = self.parts.taught
         return train.predict(self.network, self.parts.batches(rows)), rows["label"].to_numpy()
 
-    def _openmax(self, out: Outputs, target: np.ndarray, tail: int, alpha: int) -> Rule:
+    def _openmax(
+        self, out: Outputs, target: np.ndarray, tail: int, alpha: int, of: str = "logits"
+    ) -> Rule:
         """Log-odds of not being unknown."""
         how = self.settings["rules"]
         how = {"distance": how["distance"], "weights": how["recalibrated"], "score": "log_odds"}
+        how["of"] = of
         rule = scores.openmax(out, target, known=self.known, tail=tail, alpha=alpha, **how)
         return lambda _, said: rule(said, known=self.known)
 

@@ -15,6 +15,7 @@ from osnb.scores.rules import (
     READ,
     SCORES,
     WEIGHTS,
+    class_gaussians,
     columns,
     energy,
     ensemble,

@@ -288,6 +288,7 @@ def openmax(
     distance: str,
     weights: str,
     score: str,
+    of: str = "logits",
 ) -> Rule:
     """OpenMax, in Bendale & Boult 2016, with the settings of Kim et al. 2021.
 
@@ -304,6 +305,9 @@ def openmax(
     learnt generated images, whose label here is NEGATIVE. It is calibrated as a class like any
     other, and P(unknown) is then its P and that of z_unknown together.
 
+    In CROSR (Yoshihashi et al. 2019) distances are between features, which hold the logits and
+    the latent numbers: d(x, c) = |[y, z] - mu_c|.
+
     Args:
         train: logits (N, C) of training samples, C = K or K + 1, network in evaluation mode.
         labels: (N,) integers, a class in [0, K) or NEGATIVE, which without a column is left out.
@@ -314,6 +318,7 @@ def openmax(
         weights: one of `WEIGHTS`; the original's are "ranked", Kim et al. use "half" for CIFAR.
         score: one of `READ`: "probability", 1 - P(unknown); "log_odds" of it, which orders the
             samples in the same way and never ties at 1; or "max_softmax", max_{c < K} P(c).
+        of: what distances are between, "logits" or "features".
 
     Returns:
         A rule that takes outputs of C columns and the same `known`.
@@ -323,6 +328,7 @@ def openmax(
             `tail` right samples, or all distances in its tail are equal.
     """
     logits, measure, read = _logits(train, known), DISTANCES[distance], READ[score]
+    vectors = VECTORS[of](train, known)
     size = (known, logits.shape[1])
     if size[1] > known + 1 or not 1 <= alpha <= size[1] or tail < 2:
         raise ValueError(
@@ -331,14 +337,15 @@ def openmax(
         )
     share, column = WEIGHTS[weights](alpha), _columns(labels, len(logits), known)
     right = logits.argmax(axis=1) == column
-    parts = [logits[right & (column == c)] for c in range(size[1])]
+    parts = [vectors[right & (column == c)] for c in range(size[1])]
     fits = [_fit_tail(part, c, tail, measure) for c, part in enumerate(parts)]
     tails = _Tails(*(np.stack(values) for values in zip(*fits, strict=True)))
 
     def rule(out: Outputs, *, known: int) -> np.ndarray:
         logits = _logits(out, known)
         _same(size, (known, logits.shape[1]))
-        return read(Outputs(_recalibrated(logits, share, tails, measure), ()), known=known)
+        places = VECTORS[of](out, known)
+        return read(Outputs(_recalibrated(logits, places, share, tails, measure), ()), known=known)
 
     return rule
 
@@ -388,6 +395,55 @@ def mahalanobis(train: Outputs, labels: np.ndarray, *, known: int) -> Rule:
     return rule
 
 
+def class_gaussians(train: Outputs, labels: np.ndarray, *, known: int) -> Rule:
+    """Log density under the likeliest class's Gaussian, CGDL (Sun et al. 2020), as released.
+
+        max_{c < K} log N(f; mu_c, S_c)
+
+    mu_c and S_c are mean and covariance of the features of class c's training samples that are
+    classified rightly; each class has its own S_c, where `mahalanobis` has one for all.
+
+    Args:
+        train: features (N, D) of training samples, network in evaluation mode.
+        labels: (N,) integers, a class in [0, K) or NEGATIVE, which is left out.
+        known: K.
+
+    Returns:
+        A rule that takes outputs with D features and the same `known`.
+
+    Raises:
+        ValueError: as `mahalanobis`, or a class has no more than D right samples.
+    """
+    features, column = _features(train, known), _columns(labels, len(train.logits), known)
+    right = predicted(train, known=known) == column
+    parts = [features[right & (column == c)] for c in range(known)]
+    few = min(range(known), key=lambda c: len(parts[c]))
+    if len(parts[few]) <= features.shape[1]:
+        raise ValueError(
+            f"need more than D = {features.shape[1]} rightly classified training samples of each "
+            f"class; class {few} has {len(parts[few])}: train longer, or with fewer features"
+        )
+    means = [part.mean(axis=0) for part in parts]
+    lower = [
+        np.linalg.cholesky(np.cov(part.T, ddof=1).reshape(features.shape[1], -1)) for part in parts
+    ]
+
+    def rule(out: Outputs, *, known: int) -> np.ndarray:
+        _same((len(means), len(means[0])), (known, np.shape(out.features)[1]))
+        found = _features(out, known)
+        constant = len(means[0]) / 2 * np.log(2 * np.pi)
+        apart = [
+            np.linalg.solve(root, (found - mean).T) for root, mean in zip(lower, means, strict=True)
+        ]
+        logs = [
+            -(x**2).sum(axis=0) / 2 - np.log(root.diagonal()).sum() - constant
+            for x, root in zip(apart, lower, strict=True)
+        ]
+        return np.max(logs, axis=0)
+
+    return rule
+
+
 class _Tails(NamedTuple):
     """What `openmax` knows of C classes: mean logits (C, C), the rest (C,)."""
 
@@ -429,14 +485,14 @@ def _fit_tail(logits: np.ndarray, c: int, tail: int, measure: Callable) -> tuple
 
 
 def _recalibrated(
-    logits: np.ndarray, share: np.ndarray, tails: _Tails, measure: Callable
+    logits: np.ndarray, places: np.ndarray, share: np.ndarray, tails: _Tails, measure: Callable
 ) -> np.ndarray:
     """(N, C + 1) logits z' and, last, that of the unknown."""
     ranked = np.argsort(-logits, axis=1, kind="stable")[:, : len(share)]
     revised = np.column_stack([logits, np.zeros(len(logits))])
     rows = np.arange(len(logits))
     for weight, c in zip(share, ranked.T, strict=True):
-        moved = measure(logits, tails.mean[c]) - tails.lowest[c] + SHIFT
+        moved = measure(places, tails.mean[c]) - tails.lowest[c] + SHIFT
         power = tails.shape[c] * np.log(np.maximum(moved, 1e-300) / tails.scale[c])
         taken = weight * logits[rows, c] * -np.expm1(-np.exp(np.minimum(power, 700)))
         revised[rows, c] -= taken
@@ -494,6 +550,7 @@ def _same(fitted: tuple[int, int], given: tuple[int, int]) -> None:
 
 
 DISTANCES = Catalogue(euclidean=_euclidean, cosine=_cosine, both=_both)
+VECTORS = Catalogue(logits=_logits, features=_features)
 WEIGHTS = Catalogue(  # of the ranks 1 to alpha
     ranked=lambda alpha: np.arange(alpha, 0, -1) / alpha,
     half=lambda alpha: np.full(alpha, 0.5),
