@@ -34,9 +34,10 @@ def network(experiment: "Experiment", parts: Parts) -> nn.Module:
     shape = {"classes": parts.outputs, "channels": parts.images.shape[0]}
     make = models.MODELS.bind(name, **how, **shape, size=parts.images.shape[1])
     workbook.seed_all(experiment.seed)
-    if settings["answer"]["name"] != "ensemble":
-        return make().to(train.device())
-    return nn.ModuleList(make().to(train.device()) for _ in parts.train)
+    networks = [make().to(train.device()) for _ in parts.train]
+    for each, batches in zip(networks, parts.train, strict=True):
+        train.begin(each, batches)
+    return nn.ModuleList(networks) if settings["answer"]["name"] == "ensemble" else networks[0]
 
 
 def criterion(experiment: "Experiment", parts: Parts) -> Callable:

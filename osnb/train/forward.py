@@ -76,6 +76,25 @@ def first_look(model: nn.Module, batches: Callable) -> tuple[Outputs, Tensor]:
         return forward(model.eval(), images, next(model.parameters()).device, "float32"), labels
 
 
+def begin(model: nn.Module, batches: Callable) -> None:
+    """Let the layers that take something from images see the first batch, before training."""
+    if layers := [layer for layer in model.modules() if hasattr(layer, "begin")]:
+        images, _ = next(iter(batches(1, 0)))
+        for layer in layers:
+            layer.begin(images)
+
+
+def mirrored(model: nn.Module, batches: Callable, *, precision: str = "float32") -> Outputs:
+    """`predict`, the mean over an image and its mirror image, of logits and of features."""
+
+    def look(images: Tensor) -> Outputs:
+        one, other = model(images), model(images.flip(3))
+        means = ((one[part] + other[part]) / 2 for part in (0, 1))
+        return Outputs(*means)
+
+    return predict(model, batches, precision=precision, look=look)
+
+
 def normalised(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
     """Images (N, channels, H, W) less the mean and by the deviation of their channel."""
     mean, std = (images.new_tensor(values)[:, None, None] for values in (mean, std))
