@@ -12,6 +12,7 @@ import torch
 from PIL import Image
 from scipy.io import savemat
 
+from osnb.base import workbook
 from osnb.datasets import READERS, BrokenImage
 from osnb.datasets.photographs import decode
 from osnb.datasets.vision import torchvision
@@ -365,6 +366,54 @@ def test_a_parquet_file_cut_short_or_of_other_columns_is_named(tmp_path):
     path.write_bytes((tmp_path / "tinyimagenet32_jpeg.parquet").read_bytes()[:-9])
     with pytest.raises(ValueError, match=r"cifar10_jpeg\.parquet must be .* cannot be read"):
         READERS["cifar10_parquet"](tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "column", "side", "mode", "wnid"),
+    [
+        ("cifar10", "cifar10.parquet", "name", 32, "RGB", "7"),
+        ("cifar100", "cifar100.parquet", "name", 32, "RGB", "7"),
+        ("mnist", "mnist_png.parquet", "name", 28, "L", "7 - seven"),
+        ("tinyimagenet", "tinyimagenet64_jpeg.parquet", "wnid", 64, "RGB", "7"),
+        ("textures", "dtd10_128px_q85.parquet", "name", 128, "RGB", "7"),
+    ],
+)
+def test_a_data_set_may_come_packed_in_one_file(name, file, column, side, mode, wnid, tmp_path):
+    photo = Image.fromarray(noise(side, side, 3)).convert(mode)
+    photo.save(tmp_path / "one.png")
+    table = pd.DataFrame({"split": ["train", "val"], column: ["7", "3"]})
+    table["png"] = [(tmp_path / "one.png").read_bytes()] * 2
+    table.to_parquet(tmp_path / file)
+    images = READERS[name](tmp_path)
+    assert images.rows["wnid"][0] == wnid
+    assert images.rows["split"].tolist() == ["train", "test"]
+    wanted = np.atleast_3d(np.asarray(photo)).transpose(2, 0, 1)
+    if name == "textures":  # squeezed, antialiased
+        wanted = np.asarray(photo.resize((32, 32), Image.Resampling.BILINEAR)).transpose(2, 0, 1)
+    assert abs(images.read(np.array([1]))[0].numpy() - wanted.astype(int)).max() <= (
+        name == "textures"
+    )
+
+
+def test_scenes_that_are_classes_of_cifar100_are_not_tested(tmp_path):
+    classes = ["glacier", "forest", "street", "sea"]
+    file = "intel_scenes_64px_test.parquet"
+    save(tmp_path / "one.JPEG", (64, 64))
+    table = pd.DataFrame({"split": "test", "name": classes})
+    table["jpeg"] = [(tmp_path / "one.JPEG").read_bytes()] * 4
+    table.to_parquet(tmp_path / file)
+    tested = READERS["scenes"](tmp_path).rows.query("split == 'test'")
+    assert tested["wnid"].tolist() == ["scene-glacier", "scene-street"]
+
+
+def test_a_reader_may_have_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("OSNB_DATA", "/common")
+    folders = tmp_path / "run.yaml"
+    folders.write_text("data: {cifar10: /one, textures: /with blank}")
+    text = workbook.params(folders)["data"]
+    found = [str(workbook.data(text, name)) for name in ("cifar10", "textures", "svhn")]
+    assert found == ["/one", "/with blank", "/common"]
+    assert str(workbook.data("/all", "cifar10")) == "/all"
 
 
 def test_mnist_in_colour_is_what_pillow_makes_of_each_image(tmp_path):

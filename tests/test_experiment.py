@@ -341,3 +341,29 @@ def test_settings_are_chosen_by_the_validation_parts_and_no_test_image(tmp_path)
     whole = exp.scores(network, parts, tmp_path)["selection"]
     pd.testing.assert_frame_equal(selection("test"), whole)
     assert not selection("val").equals(whole)
+
+
+def test_what_is_not_normalised_has_no_such_setting_and_a_run_that_changes_it_a_name():
+    strong = {"benchmark": "cifar10", "method": "softmax", "regime": "strong", "size": "paper"}
+    assert experiment.of(strong).settings["normalise"] == "cifar"
+    bare = experiment.of(strong | {"overrides": "normalise=none"})
+    assert "normalise" not in bare.settings
+    assert "normalise" not in experiment.of(strong | {"regime": "baseline"}).settings
+    changed = strong | {"overrides": "normalise=none"}
+    assert experiment.variant("x", strong, changed) == "x-normalisenone"
+    with pytest.raises(ValueError, match="normalise is one of none, cifar, kim, imagenet; got"):
+        experiment.of(strong | {"overrides": "normalise=mnist"})
+
+
+def test_a_network_of_an_experiment_normalises_and_none_of_an_ensemble_is_left_out():
+    more = "channels=3 normalise=kim train_per_class=5 validation_per_class=5 test_per_class=5"
+    for method in ("softmax", "ensemble"):
+        exp = Experiment.named("cifar10", method=method, overrides=f"{more} rules=plain")
+        parts = exp.parts(Machine())
+        images = torch.full((1, 3, 32, 32), 0.5)
+        mean, std = torch.tensor(models.NORMALISE["kim"])[..., None, None]
+        for network in trained.members(exp.network(parts)):
+            network.trunk.register_forward_pre_hook(lambda _, given: seen.extend(given))
+            seen = []
+            network(images)
+            torch.testing.assert_close(seen[0], (images - mean) / std)

@@ -168,16 +168,24 @@ def test_without_batch_norms_of_their_own_generated_images_change_the_model(tmp_
     assert not torch.equal(plain["trunk.0.1.running_mean"], other["trunk.0.1.running_mean"])
 
 
-def test_generated_images_are_normalised_as_the_batches_are(tmp_path):
-    ranges = []
-    for mean, std in (((0.0,), (1.0,)), ((0.5,), (0.25,))):
-        with train.checkpoint.seeded(0, "test"):
-            own = {"gan_width": 4, "beta": 0.1, "latent": 16, "mean": mean, "std": std}
-            run = begun(arpl_cs.Confusing, new_model(), tmp_path, Batches(1), **own)
-            ranges.append(run.generate(8))
-    torch.testing.assert_close(ranges[1], (ranges[0] - 0.5) / 0.25)
-    assert ranges[0].min() >= 0
-    assert ranges[0].max() <= 1
+def test_the_discriminator_sees_pixels_where_the_classifier_sees_them_normalised(tmp_path):
+    torch.manual_seed(0)
+    model = models.conv(classes=5, features=8, width=8, channels=3, head="arpl")
+    model = models.normalising(model, "cifar", channels=3)
+    images, labels = next(iter(Batches(1)(1)))
+    images = images.expand(-1, 3, -1, -1)
+    own = {"gan_width": 4, "beta": 0.1, "latent": 16}
+    run = begun(arpl_cs.Confusing, model, tmp_path, lambda *_: [(images, labels)], **own)
+    run.batches, seen = range(2), {"judge": [], "trunk": []}
+    for name, part in (("judge", run.companions["discriminator"]), ("trunk", model.trunk)):
+        part.register_forward_pre_hook(lambda _, given, name=name: seen[name].extend(given))
+    run.values(images, labels)
+    pixels, normalised = (torch.stack(x).detach() for x in (seen["judge"], seen["trunk"]))
+    assert len(pixels) == len(normalised) == 3  # real, generated, and generated once more
+    assert 0 <= pixels.min() < pixels.max() <= 1
+    mean, std = torch.tensor(models.NORMALISE["cifar"])[..., None, None]
+    for seen_so, were in ((normalised[1], images), (normalised[0], pixels[2])):
+        torch.testing.assert_close(seen_so, (were - mean) / std)
 
 
 def test_confusion_is_its_definition_and_finite_where_a_probability_is_0():

@@ -1,5 +1,6 @@
 """Shapes and parameter counts of every network; ResNet-50 beside torchvision's."""
 
+import copy
 import pickle
 from itertools import pairwise
 
@@ -59,6 +60,27 @@ def test_a_head_of_points_replaces_the_linear_one_and_fills_the_slack(name, head
     assert sum(p.numel() for p in model.parameters()) == points
     (out.logits + out.slack).sum().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("name", models.NORMALISE)
+def test_normalising_is_another_first_layer_and_no_other_weights(name):
+    torch.manual_seed(0)
+    plain = models.mlp(classes=4, features=16, channels=3, size=8)
+    images = torch.rand(5, 3, 8, 8)
+    model = models.normalising(copy.deepcopy(plain), name, channels=3)
+    said = pickle.loads(pickle.dumps(copy.deepcopy(model)))(images).logits
+    assert not torch.allclose(said, plain(images).logits, atol=0.1)
+    assert list(model.state_dict()) == list(plain.state_dict())
+    first = plain.trunk[1]
+    mean, std = (torch.tensor(x).repeat_interleave(64) for x in models.NORMALISE[name])
+    first.weight.data /= std
+    first.bias.data -= first.weight.data @ mean
+    torch.testing.assert_close(said, plain(images).logits, rtol=1e-4, atol=1e-5)
+
+
+def test_images_of_other_channels_than_the_mean_are_refused():
+    with pytest.raises(ValueError, match="cifar needs 3 channels, images have 1: normalise=none"):
+        models.normalising(small("conv"), "cifar", channels=1)
 
 
 @pytest.mark.parametrize(("name", "turn"), [("arpl", 1), ("rpl", 0)])
@@ -171,7 +193,7 @@ def test_weights_of_another_network_are_refused(change, said):
 
 def test_a_file_that_holds_code_is_not_loaded(tmp_path):
     torch.save({"module.fc.weight": print}, tmp_path / "code.pth")
-    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
+    with pytest.raises(ValueError, match="and nothing else"):
         models.released_vgg32(tmp_path / "code.pth", classes=20)
 
 

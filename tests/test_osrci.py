@@ -42,7 +42,7 @@ def replaced(kind):
 def first_stage(tmp_path_factory):
     """A trained `Gan` and its classifier, in evaluation mode."""
     model = new_model(name="osrci")
-    own = {"gan_rate": 2e-3, "gan_width": 8, "latent": 16, "mean": (0.0,), "std": (1.0,)}
+    own = {"gan_rate": 2e-3, "gan_width": 8, "latent": 16}
     own |= {"optimizer": osrci.adam(model, rate=2e-3), "epochs": 8}
     run = begun(osrci.Gan, model, tmp_path_factory.mktemp("run") / "gan", Batches(), **own)
     run.train()

@@ -56,6 +56,23 @@ def test_odin_matches_pytorch_ood(temperature, epsilon, std):
     np.testing.assert_allclose(scores.max_softmax(out, known=4), theirs, rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", models.NORMALISE)
+def test_odin_of_a_network_that_normalises_steps_as_code_that_normalises_first(name):
+    from pytorch_ood.detector import odin
+
+    plain = logits_of(new_model())
+    mean, std = models.NORMALISE[name]
+    first = (IMAGES - torch.tensor(mean)[:, None, None]) / torch.tensor(std)[:, None, None]
+    moved = odin.odin_preprocessing(plain, first, eps=0.02, temperature=10.0, norm_std=std)
+    with torch.no_grad():
+        expected = plain(moved) / 10.0
+    model = models.normalising(new_model(), name, channels=3)
+    out = train.odin(model, in_order, temperature=10.0, epsilon=0.02)
+    np.testing.assert_allclose(out.logits, expected, rtol=1e-4, atol=2e-6)
+    other = train.odin(new_model(), in_order, temperature=10.0, epsilon=0.02)
+    assert np.abs(out.logits - other.logits).max() > 1e-3
+
+
 def test_odin_that_takes_no_step_is_predict():
     model = new_model()
     plain = train.predict(model, in_order)

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import shlex
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -51,8 +52,15 @@ def out() -> Path:
     return Path(os.environ["OSNB_OUT"]).resolve() if os.environ.get("OSNB_OUT") else root()
 
 
-def data(folder: str) -> Path:
-    """Where data sets lie: the folder given, else $OSNB_DATA, else data/ in the project."""
+def data(folder: str, reader: str = "") -> Path:
+    """Where data sets lie: the folder given, else $OSNB_DATA, else data/ in the project.
+
+    Args:
+        folder: its path, or "cifar10=/a textures=/b" for readers whose data lie elsewhere.
+        reader: whose folder.
+    """
+    own = dict(word.partition("=")[::2] for word in shlex.split(folder)) if "=" in folder else {}
+    folder = own.get(reader, "") if own else folder
     return Path(folder or os.environ.get("OSNB_DATA") or root() / "data").resolve()
 
 
@@ -253,10 +261,14 @@ def _literal(notebook: Path, name: str, node: ast.expr) -> Any:
 
 
 def params(file: Path) -> dict[str, Any]:
-    """The content of a params file, read with the safe loader."""
+    """The content of a params file, read with the safe loader; folders as `data` spells them."""
     import yaml
 
-    return yaml.safe_load(Path(file).read_text()) or {}
+    content = yaml.safe_load(Path(file).read_text()) or {}
+    if isinstance(content.get("data"), dict):
+        folders = content["data"].items()
+        content["data"] = shlex.join(f"{reader}={folder}" for reader, folder in folders)
+    return content
 
 
 def variant(name: str, base: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from osnb.datasets.images import BrokenImage, Images, kept
+from osnb.datasets.images import BrokenImage, Images, kept, like
 from osnb.datasets.photographs import decode
 from osnb.datasets.readers import by_class, divided, names_in, photographs, rows
-from osnb.datasets.small import fixed, need
+from osnb.datasets.small import fixed, need, packed
 
 CUB = "CUB_200_2011 with images.txt, classes.txt, image_class_labels.txt, train_test_split.txt"
 CARS = "Stanford Cars with cars_annos.mat, and the images in the folder that it names"
@@ -154,6 +154,8 @@ def _divided(root: Path, files: Sequence[tuple[str, str, str, str]], **settings)
 def textures(root: Path, *, resize: int = 32, crop: int = 32, cache: str = "") -> Images:
     """Describable Textures (DTD), all images of all splits; `wnid` is the texture.
 
+    Without its folder, ten of the 47 textures, packed at 128 pixels and squeezed to `crop`.
+
     Args:
         root: the folder dtd, or the one that holds it.
         resize: length of the short side before the window is cut, in pixels.
@@ -165,7 +167,9 @@ def textures(root: Path, *, resize: int = 32, crop: int = 32, cache: str = "") -
         ValueError: crop is larger than resize, or the cache's disk too small.
     """
     about = DTD, "It is dtd-r1.0.1.tar.gz, unpacked."
-    place = _place(root, "dtd", "images")
+    place, file = _place(root, "dtd", "images"), "dtd10_128px_q85.parquet"
+    if not (Path(root) / place).is_dir() and (Path(root) / file).is_file():
+        return like(packed(root, file=file, column="name", side=128), (3, crop, crop))
     return _far(root, place, "textures", *about, resize=resize, crop=crop, cache=cache)
 
 
@@ -207,6 +211,21 @@ def _far(root: Path, place: str, name: str, layout: str, source: str, **settings
     need(Path(root) / place, layout, source)
     files = by_class(Path(root), place, wnids=False)
     return photographs(Path(root), rows(files, part=name, split="test"), **settings)
+
+
+def scenes(root: Path) -> Images:
+    """Buildings, glaciers and streets at 64 pixels, packed, for testing; `wnid` is scene-<name>.
+
+    Test images of Intel's classification of scenes, where there is no LSUN. Its other classes,
+    forest, mountain and sea, are classes of CIFAR-100: they are marked as training images.
+
+    Raises:
+        FileNotFoundError: there is no intel_scenes_64px_test.parquet.
+    """
+    images = packed(root, file="intel_scenes_64px_test.parquet", column="name", side=64)
+    far = images.rows["wnid"].isin(["buildings", "glacier", "street"])
+    own = {"wnid": "scene-" + images.rows["wnid"], "split": np.where(far, "test", "train")}
+    return images._replace(rows=images.rows.assign(**own))
 
 
 def odin_set(root: Path, *, name: str, size: int = 32) -> Images:

@@ -12,10 +12,11 @@ import torch
 
 from osnb.datasets.images import Images, kept
 from osnb.datasets.photographs import Files, stored
-from osnb.datasets.small import fix_all, need, square
+from osnb.datasets.small import fix_all, need, packed, square
 
 SUFFIXES = (".jpeg", ".jpg", ".png")
 WNID = re.compile(r"n\d{8}")
+TINY = "tinyimagenet64_jpeg.parquet"
 DEVKIT = "ILSVRC2012_devkit_t12/data"
 
 
@@ -228,10 +229,14 @@ def folder(
 def tinyimagenet(root: Path) -> Images:
     """Tiny ImageNet's own folders, 64 pixels; the validation set is the test set.
 
+    Without them, its files packed as tinyimagenet64_jpeg.parquet (`small.packed`).
+
     Raises:
-        FileNotFoundError: train or val/val_annotations.txt is missing.
+        FileNotFoundError: train or val/val_annotations.txt is missing, and the packed file.
     """
     root, notes = Path(root), Path(root) / "val" / "val_annotations.txt"
+    if not notes.exists() and (root / TINY).is_file():
+        return packed(root, file=TINY, column="wnid", side=64)
     layout = "Tiny ImageNet as train/<wnid>/images/, val/images/ and val/val_annotations.txt"
     for path in (root / "train", notes):
         need(path, layout, "It is cs231n.stanford.edu/tiny-imagenet-200.zip, unpacked.")
@@ -248,6 +253,7 @@ def tinyimagenet_fix(root: Path) -> Images:
     Raises:
         FileNotFoundError: train or val/val_annotations.txt is missing.
     """
+    need(Path(root) / "train", "Tiny ImageNet's own folders", "All 200 classes train here.")
     return fix_all(tinyimagenet(root))
 
 

@@ -14,9 +14,12 @@ from PIL import Image
 
 from osnb.datasets.images import BrokenImage, Images, kept, like
 from osnb.datasets.photographs import decode, lengths
+from osnb.protocols.vaze import DIGITS
 
 AT_HAND = "Notebooks and tests look for data in the folder that OSNB_DATA names."
 BILINEAR = Image.Resampling.BILINEAR
+MNIST = "mnist_png.parquet"
+NAMES = {str(digit): f"{digit} - {word}" for digit, word in enumerate(DIGITS)}  # torchvision's
 
 
 def counted(counts: str, *, of: str) -> dict[str, int]:
@@ -69,35 +72,39 @@ def need(path: Path, layout: str, source: str) -> None:
         raise FileNotFoundError(f"there is no {path}: needed {layout}. {source} {AT_HAND}")
 
 
-def packed(root: Path, *, file: str, column: str) -> Images:
-    """Images of 32 pixels from one parquet file, one row for each; samples are <split>/<row>.
+def packed(root: Path, *, file: str, column: str, side: int = 32, channels: int = 3) -> Images:
+    """Small images from one parquet file, one row for each; samples are <split>/<row>.
 
     Args:
         root: folder of the file.
         file: its name. Its columns are `split` (train, or another word for test), the class's and
-            `jpeg` (bytes).
+            `jpeg` or `png` (bytes).
         column: name of the class's column, which is our `wnid`.
+        side: S, edge of the images in pixels.
+        channels: 3, or 1 for grey images.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: it lacks a column, or is no parquet file.
     """
     path = Path(root) / file
-    layout = f"a parquet file with columns split, {column} and jpeg (bytes)"
+    layout = f"a parquet file with columns split, {column} and jpeg or png (bytes)"
     need(path, layout, "It is packed from the data set's images, one row for each.")
     try:
-        table = pd.read_parquet(path, columns=["split", column, "jpeg"])
+        table = pd.read_parquet(path)
+        coded = "png" if "png" in table else "jpeg"
+        table = table[["split", column, coded]]
     except (OSError, ValueError, KeyError) as error:
         raise ValueError(f"{path} must be {layout}; it cannot be read: {error}") from error
     part = table["split"].astype(str)
     sample = part + "/" + pd.Series(range(len(table))).astype(str).str.zfill(6)
     split = part.where(part == "train", "test")
     wnid = table[column].astype(str)
-    jpeg = table["jpeg"].to_numpy()
+    data = table[coded].to_numpy()
     return kept(
         pd.DataFrame({"sample": sample, "wnid": wnid, "split": split}),
-        lambda i: square(jpeg[i], f"row {i} of {path}", 32),
-        (3, 32, 32),
+        lambda i: square(data[i], f"row {i} of {path}", side)[:channels],
+        (channels, side, side),
     )
 
 
@@ -113,18 +120,21 @@ def square(data: bytes, name: str | Path, side: int) -> np.ndarray:
     return np.asarray(photo).transpose(2, 0, 1)
 
 
-def torchvision_set(root: Path, *, name: str) -> Images:
+def torchvision_set(root: Path, *, name: str, file: str = "") -> Images:
     """One of torchvision's small data sets, from its own files; nothing is downloaded.
 
     Samples are <split>/<row>; `wnid` is the class's name, for SVHN its digit. The shape is the
-    data set's own: (1, 28, 28) or (3, 32, 32).
+    data set's own: (1, 28, 28) or (3, 32, 32). Without its own files a parquet file will do
+    (`packed`), whose order, and whose codec if it is none without loss, are others: a run's stamp
+    has a digest of the list and of pixels.
 
     Args:
-        root: what torchvision's class of that name takes as `root`.
+        root: what torchvision's class of that name takes as `root`, or the folder of the file.
         name: MNIST, FashionMNIST, CIFAR10, CIFAR100 or SVHN.
+        file: name of the parquet file; its column `name` has the class, of MNIST the digit.
 
     Raises:
-        FileNotFoundError: torchvision finds no whole copy there.
+        FileNotFoundError: torchvision finds no whole copy there, and there is no such file.
     """
     from osnb.datasets.vision import torchvision  # a second that no other reader has to pay
 
@@ -133,8 +143,14 @@ def torchvision_set(root: Path, *, name: str) -> Images:
     try:
         halves = [make(root, download=False, **{key: value}) for value in values]
     except RuntimeError as error:
+        if file and (Path(root) / file).is_file():
+            grey = {"side": 28, "channels": 1} if name == "MNIST" else {}
+            images = packed(root, file=file, column="name", **grey)
+            wnids = images.rows["wnid"].replace(NAMES if grey else {})
+            return images._replace(rows=images.rows.assign(wnid=wnids))
         raise FileNotFoundError(
-            f"torchvision finds no whole copy of {name} in {root}. To fetch one: "
+            f"torchvision finds no whole copy of {name} in {root}"
+            f"{f', and there is no {file}' * bool(file)}. To fetch one: "
             f"torchvision.datasets.{name}({str(root)!r}, download=True). {AT_HAND}"
         ) from error
     tables = [_numbered(half, split) for half, split in zip(halves, ("train", "test"), strict=True)]
@@ -151,7 +167,7 @@ def mnist_rgb(root: Path) -> Images:
     Raises:
         FileNotFoundError: as `torchvision_set`.
     """
-    return like(torchvision_set(root, name="MNIST"), (3, 32, 32))
+    return like(torchvision_set(root, name="MNIST", file=MNIST), (3, 32, 32))
 
 
 def _numbered(half, split: str) -> pd.DataFrame:

@@ -65,7 +65,8 @@ class Machine:
     """What changes no number: where data lie, and how they are read.
 
     Attributes:
-        data: their folder; empty: $OSNB_DATA, or data/ in the project.
+        data: their folder; empty: $OSNB_DATA, or data/ in the project. "cifar10=/a textures=/b"
+            gives some readers folders of their own.
         workers: threads that decode ahead.
         cache: folder where photographs are kept resized; empty: none.
         resident: keep all pixels on the GPU, for small images.
@@ -278,7 +279,8 @@ def variant(name: str, base: Mapping[str, Any], parameters: Mapping[str, Any]) -
         expected = Experiment.named(**new.choices, overrides=old.overrides)
     except ValueError:  # what they changed is not there any more
         expected = Experiment.named(**new.choices)
-    before, now = dict(layers.flat(expected.settings)), dict(layers.flat(new.settings))
+    plain = {"normalise": "none", "counts": "", "far": ""}
+    before, now = (plain | dict(layers.flat(x.settings)) for x in (expected, new))
     for kind, part in new.settings.items():  # another part differs by its name, not by its defaults
         if isinstance(part, dict) and part["name"] != before[kind]:
             before |= layers.defaults(layers.parts(), kind, part["name"])

@@ -65,6 +65,8 @@ def resolved(
     settings = laid([*layers, changed])
     all_read(changed, settings, where)
     feasible(settings, changed, facts, where)
+    if settings["normalise"] == "none":  # as every run before there was a choice
+        del settings["normalise"]
     return settings
 
 

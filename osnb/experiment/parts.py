@@ -148,7 +148,7 @@ def _images(reader: Mapping[str, Any], machine: "Machine") -> datasets.Images:
 
 
 def _read(name: str, machine: "Machine", settings: Mapping[str, Any]) -> datasets.Images:
-    where = {"root": workbook.data(machine.data), "cache": machine.cache}
+    where = {"root": workbook.data(machine.data, name), "cache": machine.cache}
     own = {key: value for key, value in settings.items() if key != "name"}
     return datasets.READERS.bind(name, **where, **own)()
 

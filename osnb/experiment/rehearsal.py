@@ -72,8 +72,17 @@ TERMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {  # of methods' loss
 }
 RULES = ("target", "max_softmax", "max_logit", *scores.POST_HOC)
 FITTED, LOOKS = ("openmax", "mahalanobis"), ("odin", "mcdropout", "ensemble")
-FILES = {"cifar10_parquet": "cifar10_jpeg.parquet"}  # that readers of small photographs read
-FILES |= {"tinyimagenet_parquet": "tinyimagenet32_jpeg.parquet"}
+FILES = {  # that readers of small photographs read, and their side in pixels
+    "cifar10": ("cifar10.parquet", 32),
+    "cifar100": ("cifar100.parquet", 32),
+    "cifar10_parquet": ("cifar10_jpeg.parquet", 32),
+    "mnist": ("mnist_png.parquet", 28),
+    "mnist_rgb": ("mnist_png.parquet", 28),
+    "scenes": ("intel_scenes_64px_test.parquet", 64),
+    "textures": ("dtd10_128px_q85.parquet", 128),
+    "tinyimagenet": ("tinyimagenet64_jpeg.parquet", 64),
+    "tinyimagenet_parquet": ("tinyimagenet32_jpeg.parquet", 32),
+}
 FREE = ("digits", "font_digits", "font_letters", "glyphs", "gaussian_noise", "omniglot_few")
 FREE += ("patterns", "quickdraw", "rademacher_noise", "uniform_noise")
 
@@ -145,6 +154,12 @@ def network(name: str) -> Numbers:
     return found
 
 
+def normalise(name: str) -> Numbers:
+    """Pixels as a network gets them."""
+    images = torch.linspace(0, 1, 12).view(1, 3, 2, 2)
+    return {"pixels": models.normalising(torch.nn.Identity(), name, channels=3)(images).numpy()}
+
+
 def rule(name: str) -> Numbers:
     """Scores of one rule that reads outputs."""
     labels = np.arange(ROWS) % (KNOWN + 2) - 2
@@ -214,18 +229,20 @@ def reader(name: str) -> Numbers:
     few |= {"per_class": 3, "count": 40}
     with TemporaryDirectory() as folder:
         if name in FILES:
-            _photographs().to_parquet(Path(folder) / FILES[name])
+            file, side = FILES[name]
+            _photographs(side).to_parquet(Path(folder) / file)
         images = datasets.READERS.bind(name, root=Path(folder), **few)()
         places = np.linspace(0, len(images.rows) - 1, min(24, len(images.rows))).astype(int)
         pixels = images.read(places).numpy()
     return {"rows": images.rows.to_csv(index=False), "pixels": pixels}
 
 
-def _photographs() -> pd.DataFrame:
-    """Four small ones, as the two readers of a parquet file want them."""
+def _photographs(side: int) -> pd.DataFrame:
+    """Four small ones, as the readers of a parquet file want them."""
     rng, files = np.random.default_rng(0), []
     for _ in range(4):
-        smooth = rng.integers(0, 256, (4, 4, 3), np.uint8).repeat(8, axis=0).repeat(8, axis=1)
+        smooth = rng.integers(0, 256, (4, 4, 3), np.uint8)
+        smooth = smooth.repeat(side // 4, axis=0).repeat(side // 4, axis=1)
         Image.fromarray(smooth).save(file := io.BytesIO(), "jpeg")
         files.append(file.getvalue())
     names = {"wnid": ["n01", "n02"] * 2, "name": ["cat", "dog"] * 2}
@@ -363,11 +380,12 @@ REHEARSALS: dict[str, dict[str, Callable[[], Numbers]]] = {
     "schedule": _each(schedule, train.SCHEDULES),
     "augment": _each(augment, AUGMENT.keys() - {"none"}),
     "network": _each(network, models.MODELS),
+    "normalise": _each(normalise, models.NORMALISE),
     "rule": _each(rule, RULES) | _each(fitted, FITTED) | _each(looks, LOOKS),
     "protocol": _each(protocol, protocols.PROTOCOLS),
     "reader": _each(reader, (*FREE, *FILES)),
     "measure": _each(measure, (name for name, _ in getmembers(metrics, isfunction))),
-    "method": _each(method, catalogue("recipes")["methods"]),
+    "method": _each(method, catalogue("recipes")["methods"].keys() - {"released"}),
     "regime": _each(regime, catalogue("recipes")["regimes"].keys() - {"baseline"}),
     "rules": _each(rules, ("fitted", "chosen")),
     "watch": _each(watch, ("gamma", "test")),

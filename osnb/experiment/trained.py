@@ -32,9 +32,16 @@ def network(experiment: "Experiment", parts: Parts) -> nn.Module:
     settings = experiment.settings
     name, how = _named(settings["network"])
     shape = {"classes": parts.outputs, "channels": parts.images.shape[0]}
-    make = models.MODELS.bind(name, **how, **shape, size=parts.images.shape[1])
+    build = models.MODELS.bind(name, **how, **shape, size=parts.images.shape[1])
+    norm, channels = settings.get("normalise"), shape["channels"]
+
+    def make() -> nn.Module:
+        made = build()
+        return (models.normalising(made, norm, channels=channels) if norm else made).to(where)
+
+    where = train.device()
     workbook.seed_all(experiment.seed)
-    networks = [make().to(train.device()) for _ in parts.train]
+    networks = [make() for _ in parts.train]
     for each, batches in zip(networks, parts.train, strict=True):
         train.begin(each, batches)
     return nn.ModuleList(networks) if settings["answer"]["name"] == "ensemble" else networks[0]

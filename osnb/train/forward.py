@@ -77,11 +77,13 @@ def first_look(model: nn.Module, batches: Callable) -> tuple[Outputs, Tensor]:
 
 
 def begin(model: nn.Module, batches: Callable) -> None:
-    """Let the layers that take something from images see the first batch, before training."""
-    if layers := [layer for layer in model.modules() if hasattr(layer, "begin")]:
-        images, _ = next(iter(batches(1, 0)))
-        for layer in layers:
-            layer.begin(images)
+    """Let layers that take something from images have their part of the first batch, once."""
+    layers = [layer for layer in model.modules() if hasattr(layer, "begin")]
+    handles = [x.register_forward_pre_hook(lambda x, given: x.begin(given[0])) for x in layers]
+    if layers:
+        first_look(model, batches)
+    for handle in handles:
+        handle.remove()
 
 
 def mirrored(model: nn.Module, batches: Callable, *, precision: str = "float32") -> Outputs:
@@ -93,12 +95,6 @@ def mirrored(model: nn.Module, batches: Callable, *, precision: str = "float32")
         return Outputs(*means)
 
     return predict(model, batches, precision=precision, look=look)
-
-
-def normalised(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
-    """Images (N, channels, H, W) less the mean and by the deviation of their channel."""
-    mean, std = (images.new_tensor(values)[:, None, None] for values in (mean, std))
-    return (images - mean) / std
 
 
 PRECISIONS = Catalogue(float32=None, bfloat16=torch.bfloat16)  # what autocast lowers to, if at all
@@ -135,7 +131,8 @@ def odin(
         batches: of `shuffle=False`; `batches(0)` is read once.
         temperature: T > 0.
         epsilon: >= 0, in the unit of the images that the batches hold; one for all or one per
-            channel. Kim et al. divide theirs by the channel's standard deviation.
+            channel. Kim et al. step in normalised pixels by it over the channel's standard
+            deviation, which is epsilon in pixels (`models.normalising`).
         precision: as in `predict`.
 
     Returns:

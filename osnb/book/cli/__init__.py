@@ -6,7 +6,7 @@ import os
 import typer
 from typer.core import TyperGroup
 
-from osnb.book.cli import look, make, more
+from osnb.book.cli import look, make, more, predict
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 
@@ -50,6 +50,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Open-set recognition, reproducibly: run notebooks, make lists, see what is done.",
 )
-for command in (make.run, make.reproduce, look.status, look.show, *more.COMMANDS):
+for command in (make.run, make.reproduce, predict.predict, look.status, look.show, *more.COMMANDS):
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(more.data, name="data")

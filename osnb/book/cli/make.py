@@ -246,11 +246,11 @@ def run(
     """Execute the notebook of each params file, after a strict check."""
     from osnb.book.run import plan
 
-    overrides, named = _overrides(p or []), {}
+    given, named = overrides(p or []), {}
     for file in _files(files):
-        first = plan(file, overrides)
+        first = plan(file, given)
         more = range(first.parameters.get("seed", 0) + 1, first.parameters.get("seed", 0) + seeds)
-        for each in (first, *(plan(file, overrides | {"seed": seed}) for seed in more)):
+        for each in (first, *(plan(file, given | {"seed": seed}) for seed in more)):
             same, other = named.setdefault(str(each), (each, file))
             if same.parameters != each.parameters:
                 raise ValueError(f"{other} and {file} would both make {each}: rename one of them")
@@ -282,7 +282,7 @@ def _files(texts: list[str]) -> list[Path]:
     return list(dict.fromkeys(chosen))
 
 
-def _overrides(texts: list[str]) -> dict[str, object]:
+def overrides(texts: list[str]) -> dict[str, object]:
     """Values by name, of NAME=VALUE."""
     from osnb.book.run import Typed
 

@@ -246,9 +246,9 @@ def lacking(plan: Plan) -> str:
         return ""
     settings = runs.settled(plan.parameters)[0] or plan.parameters
     reader = settings.get("reader", {"name": ""})["name"]
-    folder = workbook.data(plan.parameters["data"])
     texts = f"{reader} {settings.get('also', '')} {plan.parameters.get('dataset', '')}"
     for name, patterns in needs().items():
+        folder = workbook.data(plan.parameters["data"], name)
         if name in texts.split() and not any(any(folder.glob(x)) for x in patterns):
             places = " or ".join(patterns)
             return f"the reader {name} needs {places} in {folder} (data, else $OSNB_DATA)"

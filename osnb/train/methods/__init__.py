@@ -12,6 +12,16 @@ from osnb.base.catalogue import Catalogue
 from osnb.train.loop import Run
 from osnb.train.methods import arpl_cs, c2ae, osrci, terms
 
+
+def released(*, weights: str, **_) -> Run:
+    """Weights that somebody else has trained are read, and never trained.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError(f"{weights} are not trained here: osnb predict makes their scores")
+
+
 METHODS = Catalogue(
     plain=Run,
     arpl_cs=arpl_cs.Confusing,
@@ -21,6 +31,7 @@ METHODS = Catalogue(
     crl=terms.Ranked,
     outlier=terms.Exposed,
     augmix=terms.Mixed,
+    released=released,
 )
 # a method's own scores: f(out, *, known, ...) -> (N,), higher means more known
 OWN = Catalogue(

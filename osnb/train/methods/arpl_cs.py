@@ -16,7 +16,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.optim import Optimizer
 
 from osnb.train import checkpoint
-from osnb.train.forward import forward, image_shape, normalised
+from osnb.train.forward import forward, image_shape
 from osnb.train.loop import Run
 from osnb.train.methods.osrci import halvings, with_adam
 
@@ -50,14 +50,12 @@ class Confusing(Run):
     Attributes:
         model: with a head that fills `Outputs.slack`, such as `models.HEADS["arpl"]`.
         loss: such as `losses.arpl`.
-        batches: of square images of 8, 16, 32, 64, ... px.
+        batches: of square images of 8, 16, 32, 64, ... px, in [0, 1] as G's are. As released by
+            Vaze et al. the real ones are normalised before D sees them, so that it tells at once.
         beta: price of `confusion`; theirs is 0.1.
         gan_rate: learning rate of G and D, each Adam with betas 0.5 and 0.999.
         gan_width: a quarter of the channels of D's second layer, an eighth of G's first.
         latent: numbers that G makes an image from.
-        mean: by channel, what the batches subtract from pixels in [0, 1]. G gives [0, 1], so its
-            images are normalised alike; as released they are not, and D tells them at once.
-        std: by channel, what the batches then divide by.
 
     Raises:
         ValueError: images of another shape.
@@ -67,8 +65,6 @@ class Confusing(Run):
     gan_rate: float = 2e-4
     gan_width: int = 64
     latent: int = 100
-    mean: Sequence[float] = (0.0,)
-    std: Sequence[float] = (1.0,)
 
     def __post_init__(self):
         channels, size = image_shape(self.batches)
@@ -99,9 +95,9 @@ class Confusing(Run):
         return super().values(images, labels) + self.beta * self.confused(generated)
 
     def generate(self, count: int) -> Tensor:
-        """New images, normalised as the real ones are."""
+        """New images."""
         noise = torch.randn(count, self.latent, 1, 1, device=self.where)
-        return normalised(self.companions["generator"](noise), self.mean, self.std)
+        return self.companions["generator"](noise)
 
     def discern(self, images: Tensor) -> Tensor:
         """A step of D; the generated images that it was made on."""

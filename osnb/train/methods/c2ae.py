@@ -6,7 +6,7 @@ What no class lets the decoder rebuild is unknown.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from torch.optim import Adam
 
 from osnb.base.outputs import Outputs
 from osnb.train import checkpoint
-from osnb.train.forward import first_look, forward, image_shape, normalised
+from osnb.train.forward import first_look, forward, image_shape
 from osnb.train.loop import constant
 from osnb.train.methods.osrci import Stage, generator
 
@@ -31,8 +31,6 @@ def run(
     gan_rate: float = 3e-4,
     latent: int = 64,
     match: float = 0.9,
-    mean: Sequence[float] = (0.0,),
-    std: Sequence[float] = (1.0,),
     **plain,
 ) -> "Conditioned":
     """Stage two, after stage one, whose `epochs`, `optimizer`, `schedule` and `patience` are given.
@@ -54,8 +52,6 @@ def run(
         gan_rate: learning rate of stage two, the paper's.
         latent: channels of the decoder at 4 x 4 places.
         match: price of the right class, in [0, 1], the paper's alpha; the wrong one has the rest.
-        mean: as in `arpl_cs.Confusing`.
-        std: as in `arpl_cs.Confusing`.
         plain: what any `Run` is made with.
 
     Returns:
@@ -73,7 +69,7 @@ def run(
     sizes = {"channels": channels, "size": size, "width": gan_width, "latent": latent}
     sizes |= {"classes": out.logits.shape[1], "features": out.features.shape[1]}
     with checkpoint.seeded(plain["seed"], DECODER):
-        decoder = Decoder(**sizes, mean=tuple(mean), std=tuple(std)).to(first.where)
+        decoder = Decoder(**sizes).to(first.where)
     told = ("epoch", "learning_rate", "loss", "best")
     repeated = {k: v for k, v in first.history[-1].items() if k not in told}
     plain |= {"epochs": gan_epochs, "optimizer": Adam(decoder.parameters(), lr=gan_rate)}
@@ -87,7 +83,7 @@ class Decoder(nn.Module):
 
         G(z, c) = g(gamma(l) * z + beta(l)),   l_j = 1 if j = c else -1
 
-    gamma and beta are one layer each. g gives [0, 1], normalised as real images are.
+    gamma and beta are one layer each. g gives [0, 1].
     """
 
     def __init__(
@@ -99,13 +95,11 @@ class Decoder(nn.Module):
         size: int,
         width: int,
         latent: int,
-        mean: Sequence[float] = (0.0,),
-        std: Sequence[float] = (1.0,),
     ):
         """As many classes and features; all else as `osrci.generator` and `run` take it."""
         super().__init__()
         self.made_of = {"classes": classes, "features": features, "channels": channels}
-        self.made_of |= {"size": size, "width": width, "latent": latent, "mean": mean, "std": std}
+        self.made_of |= {"size": size, "width": width, "latent": latent}
         self.gamma, self.beta = nn.Linear(classes, features), nn.Linear(classes, features)
         self.grow = nn.Sequential(
             nn.Unflatten(1, (features, 1, 1)),
@@ -115,8 +109,7 @@ class Decoder(nn.Module):
 
     def forward(self, features: Tensor, classes: Tensor) -> Tensor:
         """(N, channels, size, size) of features (N, D) and classes (N,) in [0, K)."""
-        images = self.grow(self.film(features, classes))
-        return normalised(images, self.made_of["mean"], self.made_of["std"])
+        return self.grow(self.film(features, classes))
 
     def film(self, features: Tensor, classes: Tensor) -> Tensor:
         """Features (N, D) stretched and moved as the class says."""

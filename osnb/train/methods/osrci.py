@@ -18,7 +18,7 @@ from torch.optim import Adam, Optimizer
 from osnb.base import workbook
 from osnb.base.labels import NEGATIVE
 from osnb.train import begun, checkpoint
-from osnb.train.forward import first_look, forward, image_shape, normalised
+from osnb.train.forward import first_look, forward, image_shape
 from osnb.train.loop import Run, constant
 
 GAN, COUNTERFACTUALS = "gan", "counterfactuals"  # folders of the first two stages
@@ -36,8 +36,6 @@ def run(
     cf_steps: int = 100,
     cf_speed: float = 0.1,
     cf_distance: float = 1.0,
-    mean: Sequence[float] = (0.0,),
-    std: Sequence[float] = (1.0,),
     **plain,
 ) -> "Tuned":
     """Stage three, after the first two; `epochs`, `optimizer`, `schedule`, `patience` are its own.
@@ -61,8 +59,6 @@ def run(
         cf_steps: of the search for a counterfactual.
         cf_speed: length of a step, in gradients.
         cf_distance: price of the squared distance to where the search began.
-        mean: as in `arpl_cs.Confusing`.
-        std: as in `arpl_cs.Confusing`.
         plain: what any `Run` is made with.
 
     Returns:
@@ -76,7 +72,7 @@ def run(
     out, labels = first_look(model, plain["batches"])
     if labels.max() >= (columns := out.logits.shape[1]) - 1:
         raise ValueError(f"need labels below K of K + 1 = {columns} outputs; got {labels.max()}")
-    own = {"gan_rate": gan_rate, "gan_width": gan_width, "latent": latent, "mean": mean, "std": std}
+    own = {"gan_rate": gan_rate, "gan_width": gan_width, "latent": latent}
     own |= {"optimizer": adam(model, rate=gan_rate), "epochs": gan_epochs}
     validate = plain["validate"]  # no epoch of stage one is chosen
     own["validate"] = lambda x: {k: v for k, v in validate(x).items() if k != "best"}
@@ -122,8 +118,6 @@ class Gan(Stage):
     gan_rate: float
     gan_width: int
     latent: int
-    mean: Sequence[float]
-    std: Sequence[float]
 
     def __post_init__(self):
         super().__post_init__()
@@ -146,8 +140,8 @@ class Gan(Stage):
         return one_against_all(out.logits, labels)
 
     def generate(self, z: Tensor) -> Tensor:
-        """Images (N, channels, size, size) of z (N, latent, 4, 4), normalised as real ones are."""
-        return normalised(self.companions["generator"](z), self.mean, self.std)
+        """Images (N, channels, size, size) of z (N, latent, 4, 4)."""
+        return self.companions["generator"](z)
 
     def encode(self, images: Tensor) -> Tensor:
         """(N, latent, 4, 4), of length 1 at each place."""

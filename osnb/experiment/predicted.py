@@ -1,0 +1,101 @@
+"""The scores table of weights that are there already, on any test set; nothing is trained."""
+
+import importlib
+import inspect
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from torch import Tensor, nn
+
+from osnb import models, train
+from osnb.base import workbook
+from osnb.base.outputs import Outputs
+from osnb.experiment.parts import Parts
+from osnb.experiment.scored import Scores
+from osnb.experiment.trained import members
+
+if TYPE_CHECKING:
+    from osnb.experiment import Experiment
+
+
+def predicted(
+    experiment: "Experiment", parts: Parts, files: Sequence[Path], *, model: str = ""
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """The scores table of an experiment with weights from files, and digests of what it rests on.
+
+    Batch norm is folded into the convolutions of a copy, so that scores differ from those of the
+    training's own table in the sixth digit.
+
+    Args:
+        experiment: who is known, which rules, which network.
+        parts: of the experiment.
+        files: of the weights, one for each member of an ensemble; what a method has kept beside
+            its network is looked for in the folder of the first.
+        model: module:name of somebody's own network, called with classes=K; it gives logits
+            (N, K) or `Outputs`. Else it is the experiment's.
+
+    Returns:
+        The table; by name, sha256 of each file, and digests of the rows and pixels read.
+
+    Raises:
+        ValueError: a file has the weights of another network, there are too few or too many, or
+            there is no such module.
+    """
+    network = own(model, parts.outputs) if model else experiment.network(parts)
+    networks = members(network)
+    if len(networks) != len(files):
+        raise ValueError(f"need {len(networks)} files of weights; got {len(files)}")
+    for member, file in zip(networks, files, strict=True):
+        models.weighted(member, Path(file))
+    still = [models.folded(member).to(train.device()) for member in networks]
+    still = [Answering(each) for each in still] if model else still
+    whole = nn.ModuleList(still) if len(still) > 1 else still[0]
+    sums = {f"weights/{i}": workbook.file_hash(file) for i, file in enumerate(files)}
+    if model:
+        source = inspect.getsourcefile(sys.modules[model.partition(":")[0]])
+        sums[f"model/{model}"] = workbook.file_hash(Path(str(source)))
+    return Scores(whole, parts, Path(files[0]).parent).table(), parts.inputs | sums
+
+
+def own(name: str, classes: int) -> nn.Module:
+    """Somebody's own network, from module:name.
+
+    Raises:
+        ValueError: there is none, or what it gives is no network.
+    """
+    module, _, function = name.partition(":")
+    try:
+        made = getattr(importlib.import_module(module), function)(classes=classes)
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"--model is MODULE:NAME, called with classes={classes}: {error}"
+        ) from None
+    if not isinstance(made, nn.Module):
+        raise ValueError(f"--model {name} must give a torch.nn.Module; got {type(made).__name__}")
+    return made
+
+
+class Answering(nn.Module):
+    """A network that gives logits, answering in `Outputs`; features are its last layer's input.
+
+    Without a linear layer they are the logits.
+    """
+
+    def __init__(self, network: nn.Module):
+        super().__init__()
+        self.network, self.features = network, Tensor()
+        layers = [part for part in network.modules() if isinstance(part, nn.Linear)]
+        if layers:
+            layers[-1].register_forward_pre_hook(self._keep)
+
+    def _keep(self, _layer: nn.Module, given: tuple[Tensor, ...]) -> None:
+        self.features = given[0].flatten(1)
+
+    def forward(self, images: Tensor) -> Outputs:
+        out = self.network(images)
+        if isinstance(out, Outputs):
+            return out
+        return Outputs(out.float(), self.features if len(self.features) == len(out) else out)
