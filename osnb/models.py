@@ -173,7 +173,7 @@ def resnet9(
 
 
 class Whitening(nn.Module):
-    """A convolution 2 x 2 whose outputs are uncorrelated on images, and not trained.
+    """A convolution 2 x 2 whose outputs are uncorrelated on images; it is not trained.
 
     Its filters are the eigenvectors of the covariance of patches, each divided by the root of its
     eigenvalue, and their negatives (Jordan 2024, arXiv:2404.00498, Sec. 3.1, and its code).
@@ -184,7 +184,7 @@ class Whitening(nn.Module):
         self.register_buffer("filters", torch.zeros(8 * channels, channels, 2, 2))
 
     def begin(self, images: Tensor) -> None:
-        """Take the filters from images (N, channels, H, W)."""
+        """Take the filters from images (N, channels, H, W), as `train.begin` gives them."""
         patches = images.double().unfold(2, 2, 1).unfold(3, 2, 1).movedim(1, 3).flatten(3)
         values, vectors = torch.linalg.eigh(patches.flatten(0, 2).T.cov())
         filters = (vectors / (values + 5e-4).sqrt()).T.reshape(-1, *self.filters.shape[1:])
@@ -244,7 +244,8 @@ class Divided(nn.Module):
 
 def _without_gain(width: int) -> nn.BatchNorm2d:
     norm = nn.BatchNorm2d(width)
-    norm.weight.requires_grad = False
+    del norm.weight
+    norm.register_buffer("weight", torch.ones(width))
     return norm
 
 
