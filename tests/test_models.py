@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch.nn import functional
 
-from osnb import models
+from osnb import models, train
 from osnb.datasets.vision import torchvision
 
 SMALL, LARGE = (3, 32, 32), (3, 64, 64)
-SHAPES = {"mlp": (1, 8, 8), "conv": SMALL, "resnet9": SMALL, "vgg32": SMALL}
+SHAPES = {"mlp": (1, 8, 8), "conv": SMALL, "resnet9": SMALL, "vgg32": SMALL, "fast_conv": SMALL}
 SHAPES |= {"conv_dropout": SMALL, "resnet20": SMALL, "resnet18_cifar": SMALL}
 SHAPES |= {"resnet50": LARGE, "timm": LARGE}
 CONVOLUTION, NORM = torch.nn.Conv2d, torch.nn.BatchNorm2d
@@ -30,6 +30,7 @@ COUNTS = {
     "vgg32": 9 * (3 * 64 + 64 * 64 + 64 * 128 + 5 * 128 * 128 + 128 * 5)
     + 2 * (2 * 64 + 6 * 128 + 5)
     + 5 * 7,
+    "fast_conv": 9 * (24 * 64 + 64 * 64 + 64 * 5 + 3 * 5 * 5) + 2 * (64 + 5 + 5) + 5 * 7,
     "resnet20": 9 * (3 * 16 + 6 * 16 * 16 + 16 * 32 + 5 * 32 * 32 + 32 * 5 + 5 * 5 * 5)
     + (16 * 32 + 32 * 5)  # shortcuts
     + 2 * (7 * 16 + 7 * 32 + 7 * 5)
@@ -66,7 +67,7 @@ def test_a_head_of_points_replaces_the_linear_one_and_fills_the_slack(name, head
     model = small(name, head=head)
     out = model(torch.rand(2, *SHAPES[name]))
     assert out.logits.shape == out.slack.shape == (2, 7)
-    bias = 0 if name in ("vgg32", "resnet50") else 7
+    bias = 0 if name in ("vgg32", "fast_conv", "resnet50") else 7
     points = COUNTS[name] - bias + 1
     assert sum(p.numel() for p in model.parameters()) == points
     (out.logits + out.slack).sum().backward()
@@ -167,6 +168,38 @@ def test_other_families_of_timm_take_grey_images_of_another_size(name):
     model = models.from_timm(classes=3, features=8, backbone=name, channels=1, size=64).eval()
     out = model(torch.rand(2, 1, 64, 64))
     assert (out.logits.shape, out.features.shape) == ((2, 3), (2, 8))
+
+
+def test_whitened_patches_are_uncorrelated_and_of_deviation_one():
+    generator = torch.Generator().manual_seed(1)
+    rough = torch.rand(20, 3, 9, 9, generator=generator)
+    images = rough.cumsum(2).cumsum(3) / 9  # neighbours are alike
+    layer = models.Whitening(3)
+    layer.begin(images)
+    seen = layer(images).movedim(1, 3).flatten(0, 2)
+    assert torch.equal(seen[:, 12:], -seen[:, :12])
+    own = 1 - 5e-4 / (5e-4 + torch.linalg.eigvalsh(_patches(images).T.cov()))
+    torch.testing.assert_close(seen[:, :12].T.cov(), own.diag(), atol=2e-3, rtol=0)
+
+
+def _patches(images):
+    """Every 2 x 2 patch as a row, by torch's own unfold."""
+    return functional.unfold(images, 2).movedim(1, 2).flatten(0, 1)
+
+
+def test_what_a_layer_takes_at_the_beginning_is_its_own_input():
+    model = models.normalising(
+        models.fast_conv(classes=3, width=4, features=4), "cifar", channels=3
+    )
+    images = torch.rand(8, 3, 32, 32, generator=torch.Generator().manual_seed(2))
+    train.begin(model, lambda *_: [(images, torch.zeros(8))])
+    other = models.Whitening(3)
+    mean, std = (torch.tensor(x)[:, None, None] for x in models.NORMALISE["cifar"])
+    other.begin((images - mean) / std)
+    torch.testing.assert_close(model.trunk[0].filters, other.filters, rtol=1e-3, atol=1e-3)
+    weights = [p.clone() for p in model.parameters()]
+    train.begin(model, lambda *_: [(images / 2, torch.zeros(8))])
+    assert all(torch.equal(*pair) for pair in zip(weights, model.parameters(), strict=True))
 
 
 def test_resnet50_computes_what_torchvisions_resnet50_computes():

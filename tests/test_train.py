@@ -311,6 +311,19 @@ def test_predict_keeps_the_order_and_turns_dropout_off():
     assert out.logits.dtype == out.features.dtype == np.float32
 
 
+def test_a_mirrored_answer_is_the_mean_of_two():
+    torch.manual_seed(0)
+    model = models.conv(classes=3, width=4, features=5)
+    images = torch.rand(6, 3, 16, 16, generator=torch.Generator().manual_seed(3))
+    of = lambda x: lambda _: [(x[:4], None), (x[4:], None)]  # noqa: E731
+    found = train.mirrored(model, of(images))
+    one, other = (train.predict(model, of(x)) for x in (images, images.flip(3)))
+    for part in ("logits", "features"):
+        mean = (getattr(one, part) + getattr(other, part)) / 2
+        np.testing.assert_allclose(getattr(found, part), mean, rtol=1e-5, atol=1e-6)
+    assert not np.allclose(one.logits, other.logits, atol=1e-3)
+
+
 @pytest.mark.parametrize("name", train.SCHEDULES)
 def test_a_schedule_stays_within_0_and_1(name):
     values = [train.SCHEDULES[name](step / 100) for step in range(100)]

@@ -77,7 +77,7 @@ TERMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {  # of methods' loss
     "osrci": lambda z: osrci.one_against_all(z, torch.arange(ROWS) % KNOWN),
 }
 RULES = ("target", "max_softmax", "max_logit", *scores.POST_HOC)
-FITTED, LOOKS = ("openmax", "mahalanobis"), ("odin", "mcdropout", "ensemble")
+FITTED, LOOKS = ("openmax", "mahalanobis"), ("odin", "mcdropout", "mirrored", "ensemble")
 FILES = {  # that readers of small photographs read, and their side in pixels
     "cifar10": ("cifar10.parquet", 32),
     "cifar100": ("cifar100.parquet", 32),
@@ -210,6 +210,8 @@ def looks(name: str) -> Numbers:
         return {key: out.logits for key, out in made.items()}
     if name == "mcdropout":
         return {"logits": train.dropout(model, batches, samples=3, seed=1).logits}
+    if name == "mirrored":
+        return train.mirrored(model, batches)._asdict()
     outs = [Outputs(outputs(factor).logits.numpy(), ()) for factor in (1.0, 60.0)]
     return {mean: scores.ensemble(outs, mean=mean).logits for mean in ("logits", "softmax")}
 

@@ -72,7 +72,8 @@ class Scores:
         if answer["name"] == "mcdropout":
             drawn = {"samples": answer["samples"], "seed": self.settings["seed"]}
             return train.dropout(self.network, batches, **drawn)
-        outs = [train.predict(each, batches) for each in members(self.network)]
+        look = train.mirrored if answer["name"] == "mirrored" else train.predict
+        outs = [look(each, batches) for each in members(self.network)]
         return outs[0] if len(outs) == 1 else scores.ensemble(outs, mean=answer["mean"])
 
     def table(self) -> pd.DataFrame:

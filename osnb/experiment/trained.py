@@ -41,9 +41,10 @@ def network(experiment: "Experiment", parts: Parts) -> nn.Module:
 
     where = train.device()
     workbook.seed_all(experiment.seed)
-    if settings["answer"]["name"] != "ensemble":
-        return make()
-    return nn.ModuleList(make() for _ in parts.train)
+    networks = [make() for _ in parts.train]
+    for each, batches in zip(networks, parts.train, strict=True):
+        train.begin(each, batches)
+    return nn.ModuleList(networks) if settings["answer"]["name"] == "ensemble" else networks[0]
 
 
 def criterion(experiment: "Experiment", parts: Parts) -> Callable:

@@ -76,6 +76,27 @@ def first_look(model: nn.Module, batches: Callable) -> tuple[Outputs, Tensor]:
         return forward(model.eval(), images, next(model.parameters()).device, "float32"), labels
 
 
+def begin(model: nn.Module, batches: Callable) -> None:
+    """Let layers that take something from images have their part of the first batch, once."""
+    layers = [layer for layer in model.modules() if hasattr(layer, "begin")]
+    handles = [x.register_forward_pre_hook(lambda x, given: x.begin(given[0])) for x in layers]
+    if layers:
+        first_look(model, batches)
+    for handle in handles:
+        handle.remove()
+
+
+def mirrored(model: nn.Module, batches: Callable, *, precision: str = "float32") -> Outputs:
+    """`predict`, the mean over an image and its mirror image, of logits and of features."""
+
+    def look(images: Tensor) -> Outputs:
+        one, other = model(images), model(images.flip(3))
+        means = ((one[part] + other[part]) / 2 for part in (0, 1))
+        return Outputs(*means)
+
+    return predict(model, batches, precision=precision, look=look)
+
+
 PRECISIONS = Catalogue(float32=None, bfloat16=torch.bfloat16)  # what autocast lowers to, if at all
 
 
