@@ -268,7 +268,9 @@ def images(
             shares = [(train, {"train_size": 0.8})]
             if held_out:
                 sizes = ({"test_size": count} for count in held_out.values())
-                shares = zip((train[train["role"] == role] for role in held_out), sizes, strict=True)
+                shares = zip(
+                    (train[train["role"] == role] for role in held_out), sizes, strict=True
+                )
             halves = [
                 train_test_split(rows, stratify=rows["wnid"], random_state=seed, **size)
                 for rows, size in shares
