@@ -124,8 +124,14 @@ def linear(*, features: int, classes: int, bias: bool) -> nn.Linear:
     return nn.Linear(features, classes, bias=bias)
 
 
+def unbiased(*, features: int, classes: int) -> nn.Linear:
+    """`linear` without bias, so that a logit is two norms and an angle (Vaze et al., App. B)."""
+    return linear(features=features, classes=classes, bias=False)
+
+
 HEADS = Catalogue(
     linear=linear,
+    unbiased=unbiased,
     arpl=partial(Points, turn=1.0),  # Chen et al. 2021: distance less dot product
     rpl=partial(Points, turn=0.0),  # Chen et al. 2020: the distance alone
     flow=Flow,  # Zhang et al. 2020: a linear layer, and the density of the features
