@@ -431,7 +431,10 @@ def strange(secret):
     outputs.append({"output_type": "error", "ename": "E", "evalue": "", "traceback": ["\x1b[1mT"]})
     code = {"metadata": {"mystnb": {"code_prompt_show": "<script>STOLEN()"}}, "outputs": outputs}
     code |= {"cell_type": "code", "execution_count": 1, "source": "?? <script> no Python"}
-    nested = {"mystnb": {"render_markdown_format": "myst"}, "kernelspec": {"name": "x", "display_name": "x"}}
+    nested = {
+        "mystnb": {"render_markdown_format": "myst"},
+        "kernelspec": {"name": "x", "display_name": "x"},
+    }
     return {"nbformat": 4, "nbformat_minor": 4, "metadata": nested, "cells": [*cells, code]}
 
 
