@@ -292,7 +292,7 @@ def _write(content: dict[str, Any], json: Path | None, out: Path | None) -> None
     if json:
         return written(json, content)
     print(f"95 % intervals over {UNITS[content['unit']]}")
-    print(table.to_string(index=False, float_format="{:.4f}".format))
+    print(record.plain(table.to_string(index=False, float_format="{:.4f}".format)))
     for note in content["notes"]:
         typer.echo(f"osnb: {note}", err=True)
     return None
