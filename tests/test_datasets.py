@@ -260,11 +260,38 @@ def test_a_validation_file_more_than_there_are_classes_is_refused(layout, tmp_pa
         READERS["ilsvrc"](tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("layout", "old", "new", "reason"),
+    [
+        ("kaggle", "ImageId", "Image", "needs columns ImageId,PredictionString"),
+        ("kaggle", f"v_2,{A} 1 2 3 4 {A} 1 2 3 4 ", "v_2,", "gives v_2 no class"),
+        ("kaggle", "v_2,", f"v_2,{B}\nv_2,", f"gives v_2 two classes, {B} and {A}"),
+        ("list", A, "hello", "needs classes such as n01440764; got 'hello'"),
+    ],
+)
+def test_classes_of_a_validation_set_that_are_none_are_refused(tmp_path, layout, old, new, reason):
+    make_ilsvrc(tmp_path, layout)
+    name = {"kaggle": "LOC_val_solution.csv", "list": "imagenet_2012_validation_synset_labels.txt"}
+    (file,) = tmp_path.rglob(name[layout])
+    file.write_text(file.read_text().replace(old, new))
+    with pytest.raises(ValueError, match=reason) as refused:
+        READERS["ilsvrc"](tmp_path)
+    assert str(file) in str(refused.value)
+
+
 def test_a_ground_truth_without_its_list_of_classes_says_so(tmp_path):
     make_ilsvrc(tmp_path, "devkit")
     next(tmp_path.rglob("meta.mat")).unlink()
     with pytest.raises(FileNotFoundError, match=r"meta\.mat"):
         READERS["ilsvrc"](tmp_path)
+
+
+@pytest.mark.parametrize("split", ["Train", "foo", ""])
+def test_a_split_that_is_neither_training_nor_test_is_refused(tmp_path, split):
+    file = tmp_path / "tinyimagenet32_jpeg.parquet"
+    pd.DataFrame({"split": ["train", split], "wnid": A, "jpeg": b""}).to_parquet(file)
+    with pytest.raises(ValueError, match=f"needs splits train or test, .*; got '{split}'"):
+        READERS["tinyimagenet_parquet"](tmp_path)
 
 
 def test_an_empty_class_and_a_folder_without_classes_are_refused(tmp_path):

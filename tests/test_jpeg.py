@@ -143,3 +143,11 @@ def test_a_photograph_too_large_for_pillow_is_left_to_its_judgement(monkeypatch)
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
     with pytest.raises(BrokenImage, match=r"it does not decode .*decompression bomb"):
         resized(JPEGS["4:2:0"], "it", 50)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+def test_a_photograph_so_narrow_that_it_would_fill_the_memory_is_broken(kind):
+    """65,500 x 1 pixels would become 12.9 GB."""
+    data = encoded(Image.new("RGB", (65_500, 1)), kind)
+    with pytest.raises(BrokenImage, match="it is too narrow: 65500 x 1 pixels would become 16768"):
+        resized(data, "it", 256)

@@ -425,7 +425,7 @@ def strange(secret):
     """An executed notebook in which everything is an attack."""
     named = lambda text: text.replace("%s", str(secret))  # noqa: E731
     cells = [{"cell_type": "markdown", "metadata": {}, "source": named(x)} for x in ATTACKS]
-    raw = {"raw_mimetype": "text/html"}
+    raw = {"format": "text/html"}
     cells.append({"cell_type": "raw", "metadata": raw, "source": "<script>STOLEN()</script>"})
     data = [{kind: named(x) for kind, x in out.items()} for out in OUTPUTS]
     outputs = [{"output_type": "display_data", "metadata": {}, "data": x} for x in data]

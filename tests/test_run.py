@@ -102,6 +102,11 @@ REFUSED = {
     "number as key": ("run: small\n3: 4\n", "unknown parameter '3'"),
     "list as key": ("run: small\n? [a, b]\n: 2\n", "line 2: a name must be one word"),
     "too deep": ("run: small\nrate: " + "[" * 3000, "is nested too deeply|no valid yaml"),
+    "brackets": ("run: small\nword: " + "[" * 20_000 + "]" * 20_000, "is nested too deeply"),
+    "aliases": (
+        "a: &a [1, 1]\nb: &b [*a, *a]\nrun: small\nword: [*b, *b]\n",
+        r"uses \*a, a name for other lines, in line 2",
+    ),
     "no number": ("run: small\nrate: .nan\n", "'rate' of 90_works needs a finite number; got nan"),
     "infinite": ("run: small\nrate: -.inf\n", "needs a finite number; got -inf"),
     "number for a text": (
@@ -130,6 +135,12 @@ def test_a_missing_file_and_a_folder_are_refused(works):
     for path in (works.with_name("absent.yaml"), works.parent):
         with pytest.raises(run.Refused, match="cannot be read"):
             run.plan(path)
+
+
+def test_a_pipe_in_the_place_of_a_params_file_is_refused(works):
+    os.mkfifo(works.with_name("pipe.yaml"))
+    with pytest.raises(run.Refused, match=r"pipe\.yaml cannot be read as a params file"):
+        run.plan(works.with_name("pipe.yaml"))
 
 
 def test_a_folder_that_is_no_notebook_is_refused_with_the_nearest(works, tmp_path):

@@ -35,7 +35,7 @@ def test_all_is_well_in_figures_and_in_runs(project):
     paper(project)
     rows = verify()
     assert {row["verdict"] for row in rows} == {"follows"}
-    assert len(rows) == 2 * (2 * 3 + 1) + 3  # table, two scores tables of trainings, run.json
+    assert len(rows) == 2 * (2 * 3 + 1)  # a table, and of training runs two scores tables
     assert {row["run"] for row in rows} == {
         "12_fixture_train/small",
         "12_fixture_train/small-seed1",

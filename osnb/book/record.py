@@ -72,7 +72,8 @@ def read(directory: Path) -> dict[str, Any] | None:
     if not _is_whole(found):
         return _broken(Path(directory))
     if found["state"] in ("running", "queued") and not _has_owner(directory, found):
-        return found.get("before") or found | {"state": "interrupted"}
+        before = found.get("before")
+        return before if _is_whole(before) else found | {"state": "interrupted"}
     return found
 
 
@@ -182,7 +183,7 @@ def _free(directory: Path) -> bool:
 def _has_owner(directory: str | Path, found: Mapping[str, Any]) -> bool:
     """Whether the process that wrote a run.json is there; on other hosts, its lock tells."""
     if found["host"] == platform.node():
-        return began(found["pid"]) == found.get("began")
+        return (now := began(found["pid"])) is not None and now == found.get("began")
     return found["state"] == "queued" or not _free(Path(directory))
 
 
@@ -203,7 +204,7 @@ def began(pid: int) -> float | None:
 
     try:
         return round(psutil.Process(pid).create_time() - _boot(), 1)
-    except psutil.Error:
+    except (psutil.Error, ValueError):  # a pid below 0
         return None
 
 

@@ -55,7 +55,7 @@ def verify() -> list[dict[str, str]]:
     rows = []
     for each in artefacts:
         verdict, what = verdicts[each.path]
-        if verdict == "follows" and each.path.name != "run":
+        if verdict == "follows":
             verdict, what = _from_inputs(each, tables, verdicts) or (verdict, what)
         row = {"artefact": shown(each.path), "run": each.key, "verdict": verdict, "what": what}
         rows.append(row)
@@ -111,12 +111,8 @@ def _artefacts(folder: Path) -> Iterator[Artefact]:
             if file.read_text(encoding="utf8") != workbook.as_json(stamp):
                 wrong = "edited", f"{file.name} is not as it was written"
             yield Artefact(file.with_suffix(""), stamp, wrong)
-    run = record.read(folder) or {"state": ""}
-    if run["state"] == "done":
-        wrong = _bytes(folder, run.get("files", {})) or ("follows", "")
-        yield Artefact(folder / "run", run, wrong)
-    elif run.get("error", {}).get("name") == "BrokenRecord":
-        yield Artefact(folder / "run", None, ("edited", run["error"]["value"]))
+    if wrong := _of_run(folder):
+        yield Artefact(folder / "run", None, wrong)
     for file in sorted(file for pattern in EXPLAINED for file in folder.glob(pattern)):
         if file.name not in explained:
             broken = file.with_suffix(".json").is_file()
@@ -124,6 +120,15 @@ def _artefacts(folder: Path) -> Iterator[Artefact]:
             yield Artefact(
                 file, None, wrong if broken else ("unstamped", f"no stamp lists {file.name}")
             )
+
+
+def _of_run(folder: Path) -> tuple[str, str] | None:
+    """What is wrong with run.json, or with the files that only it lists."""
+    run = record.read(folder) or {"state": ""}
+    if run["state"] == "done":
+        return _bytes(folder, run.get("files", {}))
+    broken = run.get("error", {}).get("name") == "BrokenRecord"
+    return ("edited", run["error"]["value"]) if broken else None
 
 
 def _bytes(folder: Path, files: Mapping[str, str]) -> tuple[str, str] | None:

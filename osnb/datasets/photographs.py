@@ -43,6 +43,7 @@ from osnb.datasets.images import BrokenImage
 
 STORED, LEFT = 1, 2
 CHUNK = 1024  # images between two marks: what a kill can cost
+LARGEST = 1 << 27  # pixels that a photograph may have once it is resized
 PROBES = 16  # images that are decoded again whenever a cache is opened
 TURNED = ExifTags.Base.Orientation
 BROKEN = (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError)
@@ -92,10 +93,14 @@ def resized(data: bytes, name: str, short: int) -> np.ndarray:
         BrokenImage: the bytes are no image, or not all of one.
     """
     pixels = _decoded(data)
-    if pixels is None:
-        return _by_pillow(decode(data, name), short)
-    before = pixels.shape[1], pixels.shape[0]
-    width, height = lengths(before, short)
+    photo = decode(data, name) if pixels is None else None
+    before = photo.size if photo else (pixels.shape[1], pixels.shape[0])
+    try:
+        width, height = lengths(before, short)
+    except ValueError as error:
+        raise BrokenImage(f"{name} is too narrow: {error}") from None
+    if photo:
+        return _by_pillow(photo, short)
     if _uneven(before[0], width) and _uneven(before[1], height):
         return _by_pillow(Image.fromarray(pixels), short)
     # channels last in memory, as decoded: torch has a fast way for that
@@ -104,8 +109,14 @@ def resized(data: bytes, name: str, short: int) -> np.ndarray:
 
 
 def lengths(sides: tuple[int, int], short: int) -> tuple[int, int]:
-    """Both sides of a photograph, in pixels, after its short one is brought to `short`."""
+    """Both sides of a photograph, in pixels, after its short one is brought to `short`.
+
+    Raises:
+        ValueError: it is so narrow that it would have more than `LARGEST` pixels.
+    """
     width, height = (int(short * side / min(sides)) for side in sides)
+    if width * height > LARGEST:
+        raise ValueError(f"{sides[0]} x {sides[1]} pixels would become {width} x {height}")
     return width, height
 
 

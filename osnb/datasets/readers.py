@@ -177,6 +177,8 @@ def _flat(root: Path, val: str) -> list[tuple[str, str, str]]:
             "beside the images on image-net.org; or sort the files into folders named by wnid"
         )
     wnids = wnids_of(path, names)
+    if wrong := [wnid for wnid in wnids if not WNID.fullmatch(wnid)]:
+        raise ValueError(f"{path} needs classes such as n01440764; got {wrong[0]!r}")
     if len(wnids) != len(names):
         raise ValueError(
             f"need one class per file of {root / val}: {len(names)} files, "
@@ -187,8 +189,16 @@ def _flat(root: Path, val: str) -> list[tuple[str, str, str]]:
 
 def _kaggle(path: Path, names: list[str]) -> list[str]:
     with path.open(newline="") as file:
-        boxes = {line["ImageId"]: line["PredictionString"] for line in csv.DictReader(file)}
-    return [boxes[stem].split()[0] for name in names if (stem := Path(name).stem) in boxes]
+        reader = csv.DictReader(file)
+        if not {"ImageId", "PredictionString"} <= {*(reader.fieldnames or ())}:
+            raise ValueError(f"{path} needs columns ImageId,PredictionString")
+        lines = [(x["ImageId"], (x["PredictionString"] or "").split()[:1]) for x in reader]
+    boxes: dict[str, list[str]] = {}
+    for image, wnid in lines:
+        if not wnid or boxes.setdefault(image, wnid) != wnid:
+            said = f"two classes, {boxes[image][0]} and {wnid[0]}" if wnid else "no class"
+            raise ValueError(f"{path} gives {image} {said}")
+    return [boxes[stem][0] for name in names if (stem := Path(name).stem) in boxes]
 
 
 def _devkit(path: Path, names: list[str]) -> list[str]:  # noqa: ARG001 (one signature)

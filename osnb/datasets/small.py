@@ -72,12 +72,15 @@ def need(path: Path, layout: str, source: str) -> None:
         raise FileNotFoundError(f"there is no {path}: needed {layout}. {source} {AT_HAND}")
 
 
+TESTS = ("test", "val", "valid", "validation")  # words for the test set
+
+
 def packed(root: Path, *, file: str, column: str, side: int = 32, channels: int = 3) -> Images:
     """Small images from one parquet file, one row for each; samples are <split>/<row>.
 
     Args:
         root: folder of the file.
-        file: its name. Its columns are `split` (train, or another word for test), the class's and
+        file: its name. Its columns are `split` (train, or one of `TESTS`), the class's and
             `jpeg` or `png` (bytes).
         column: name of the class's column, which is our `wnid`.
         side: S, edge of the images in pixels.
@@ -85,7 +88,7 @@ def packed(root: Path, *, file: str, column: str, side: int = 32, channels: int 
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it lacks a column, or is no parquet file.
+        ValueError: it lacks a column, has another split, or is no parquet file.
     """
     path = Path(root) / file
     layout = f"a parquet file with columns split, {column} and jpeg or png (bytes)"
@@ -98,6 +101,8 @@ def packed(root: Path, *, file: str, column: str, side: int = 32, channels: int 
         raise ValueError(f"{path} must be {layout}; it cannot be read: {error}") from error
     part = table["split"].astype(str)
     sample = part + "/" + pd.Series(range(len(table))).astype(str).str.zfill(6)
+    if wrong := sorted({*part} - {"train", *TESTS}):
+        raise ValueError(f"{path} needs splits train or {', '.join(TESTS)}; got {wrong[0]!r}")
     split = part.where(part == "train", "test")
     wnid = table[column].astype(str)
     data = table[coded].to_numpy()

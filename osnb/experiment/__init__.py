@@ -240,6 +240,9 @@ def of(parameters: Mapping[str, Any]) -> Experiment:
     Raises:
         ValueError: as `Experiment.named`.
     """
+    for name in ("devices", "threads"):
+        if parameters.get(name, 1) < 1:
+            raise ValueError(f"{name} is 1 or more; got {parameters[name]}")
     names = [name for name in (*CHOSEN, "overrides") if name in parameters]
     return Experiment.named(**{name: parameters[name] for name in names})
 

@@ -5,6 +5,7 @@ arguments that the part of that name reads, as the two files in params/ list the
 """
 
 import csv
+import math
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -275,6 +276,10 @@ def typed(name: str, value: Any, default: Any, choices: Sequence[str] = ()) -> A
         raise ValueError(f"{name} is {kind.__name__}, such as {default}; got {value!r}") from None
     if choices and value not in choices:
         raise ValueError(f"{name} is one of {', '.join(choices)}; got {value!r}")
+    least, *largest = catalogue("recipes")["ranges"].get(name, [-math.inf])
+    if kind in (int, float) and not least <= value <= (largest or [math.inf])[0]:
+        end = f"from {least} to {largest[0]}" if largest else f"{least} or more"
+        raise ValueError(f"{name} is {end}; got {value!r}")
     return workbook.checked("an experiment", name, value, default)
 
 

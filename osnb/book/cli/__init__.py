@@ -6,6 +6,7 @@ import os
 import typer
 from typer.core import TyperGroup
 
+from osnb.book import record
 from osnb.book.cli import look, make, more, predict, scores
 from osnb.book.cli.new import new
 
@@ -24,7 +25,7 @@ class Polite(TyperGroup):
         except (OSError, ValueError, KeyError, ImportError) as error:
             if os.environ.get("OSNB_DEBUG"):
                 raise
-            typer.echo(f"osnb: {_sentence(error)}", err=True)
+            typer.echo(f"osnb: {record.plain(_sentence(error))}", err=True)
             refused = isinstance(error, ValueError | KeyError | FileNotFoundError)
             raise typer.Exit(REFUSED if refused else FAILED) from None
         except KeyboardInterrupt:

@@ -124,7 +124,7 @@ class Lines:
         self.open = str(plan)
 
     def _end(self, line: str) -> None:
-        print(line, flush=True, file=self.file)
+        print(record.plain(line), flush=True, file=self.file)
         self.open = ""
 
 

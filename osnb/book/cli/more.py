@@ -231,7 +231,8 @@ def course(
         print(f"{check}: {course.check(check)} files, as its checksum file says")
         return
     if not out:
-        raise ValueError("needed: --out FOLDER, --bundle --out FILE.zip, --learn FOLDER, or --check FILE")
+        ways = "--out FOLDER, --bundle --out FILE.zip, --learn FOLDER, or --check FILE"
+        raise ValueError(f"needed: {ways}")
     if (teacher and bundle) or (wheels and not bundle):
         raise ValueError("--bundle is the students', so without --teacher; --wheels needs it")
     whose = "the lecturer's copy, with all solutions" if teacher else "the students' copy"

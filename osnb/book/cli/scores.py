@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from osnb.base import workbook
+from osnb.book import record
 from osnb.book.cli.look import Json, written
 
 UNITS = {"sample": "samples", "class": "classes"}
@@ -181,7 +182,7 @@ def _write(content: dict[str, Any], json: Path | None, out: Path | None, title: 
     if json:
         return written(json, content)
     print(title)
-    print(table.to_string(index=False, float_format="{:.4f}".format))
+    print(record.plain(table.to_string(index=False, float_format="{:.4f}".format)))
     for note in content["notes"]:
         typer.echo(f"osnb: {note}", err=True)
     return None

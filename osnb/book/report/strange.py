@@ -37,7 +37,7 @@ def _cell(cell: dict[str, Any]) -> dict[str, Any]:
         )
         return {
             "cell_type": "raw",
-            "metadata": {"raw_mimetype": "text/html"},
+            "metadata": {"format": "text/html"},
             "source": _html(html),
         }
     outputs = [shown for out in cell["outputs"] if (shown := _output(out))]

@@ -18,6 +18,7 @@ from osnb.base import stamps, workbook
 from osnb.book import runs
 
 SIZES = ("mini", "tiny", "paper", "own")
+DEEP = 20  # nested lists and mappings in a params file
 LONGEST = 200  # of a run's name, in characters: file systems hold 255, and its lock and aside more
 
 
@@ -238,6 +239,8 @@ def read(file: Path) -> dict[str, Any]:
     Raises:
         Refused: it is no mapping of names to values, each once; the message says where.
     """
+    if file.exists() and not file.is_file():
+        raise Refused(f"{file} cannot be read as a params file: it is no file")
     try:
         return _parsed(file, _version(file))
     except (OSError, UnicodeDecodeError) as error:
@@ -245,12 +248,28 @@ def read(file: Path) -> dict[str, Any]:
         raise Refused(f"{file} cannot be read as a params file: {reason}") from None
 
 
+def _fault(text: str) -> str:
+    """What of a yaml text could grow without end when it is read; empty if nothing does."""
+    depth = 0
+    for event in yaml.parse(text, _Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if isinstance(event, yaml.AliasEvent):
+            return (
+                f"uses *{event.anchor}, a name for other lines, in line {event.start_mark.line + 1}"
+            )
+        if depth > DEEP:
+            return "is nested too deeply"
+    return ""
+
+
 @cache
 def _parsed(file: Path, _of) -> dict[str, Any]:
     try:
-        content = yaml.load(file.read_text(encoding="utf8"), _Loader)
-    except RecursionError:
-        raise Refused(f"{file} is nested too deeply; it needs lines of 'name: value'") from None
+        text = file.read_text(encoding="utf8")
+        if fault := _fault(text):
+            raise Refused(f"{file} {fault}; it needs lines of 'name: value'")
+        content = yaml.load(text, _Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark else ""
