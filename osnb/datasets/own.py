@@ -133,15 +133,15 @@ def _divided(
         raise ValueError(f"{place}: a split is {', '.join(SPLITS)}; got {', '.join(sorted(wrong))}")
     open_ = table["split"] == ""
     table.loc[open_ & table["wnid"].isin(tested), "split"] = "test"
-    _assign(table, table["split"] == "", SPLITS, shares)
-    taught = ~table["wnid"].isin(tested)
-    if not (taught & (table["split"] == "val")).any():
-        _assign(table, taught & (table["split"] == "train"), SPLITS[:2], np.array([0.8, 0.2]))
-    sides = table.groupby("unit")["split"].nunique()
+    sides = table[table["split"] != ""].groupby("unit")["split"].nunique()
     if len(across := sides[sides > 1]):
         raise ValueError(
             f"{place}: unit {across.index[0]!r} is on {across.iloc[0]} sides of the division"
         )
+    _assign(table, table["split"] == "", SPLITS, shares)
+    taught = ~table["wnid"].isin(tested)
+    if not (taught & (table["split"] == "val")).any():
+        _assign(table, taught & (table["split"] == "train"), SPLITS[:2], np.array([0.8, 0.2]))
     return table
 
 

@@ -1,0 +1,286 @@
+"""Images, roles and losses of one's own: read, divided, refused, and examined before a run."""
+
+import io
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+from typer.testing import CliRunner
+
+from osnb import datasets, losses, models, protocols
+from osnb.base import user, workbook
+from osnb.book.cli import app
+from osnb.book.run import plan
+from osnb.experiment import Experiment, Machine, examined
+
+ROLES = "class,role\na b,known\nc,known\nn,negative\nu,unknown\n"
+MY = "roles: roles.csv\nimages: images\nresize: 10\ncrop: 8\nepochs: 2\nfeatures: 8\nwidth: 4\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Four classes of twelve images that all differ, roles and a benchmark."""
+    rng = np.random.default_rng(0)
+    for name in ("a b", "c", "n", "u"):
+        (tmp_path / "images" / name).mkdir(parents=True)
+        for i in range(12):
+            pixels = rng.integers(0, 256, (12, 10, 3), np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "images" / name / f"{i}.png")
+    (tmp_path / "roles.csv").write_text(ROLES)
+    (tmp_path / "my.yaml").write_text(MY)
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    return tmp_path
+
+
+def experiment(overrides="", method="softmax"):
+    return Experiment.named("my.yaml", method=method, size="own", overrides=overrides)
+
+
+def read(folder, **more):
+    given = {"images": "images", "roles": "roles.csv", "resize": 10, "crop": 8}
+    return datasets.READERS["own_images"](folder, **given | more)
+
+
+def test_classes_have_the_roles_of_the_file_and_unknown_images_are_only_tested(folder):
+    parts = experiment().parts(Machine())
+    assert parts.known == 2
+    counts = Counter(zip(parts.rows["role"], parts.rows["split"], strict=True))
+    assert counts["unknown", "test"] == 12
+    assert sum(n for (role, _), n in counts.items() if role == "unknown") == 12
+    assert {split for role, split in counts if role == "known"} == {"train", "val", "test"}
+    names = parts.rows.groupby("wnid")["label"].first()
+    assert names.to_dict() == {"a b": 0, "c": 1, "n": -1, "u": -2}
+
+
+def test_shares_are_those_asked_for_and_no_draw_depends_on_the_other_images(folder):
+    rows = read(folder).rows
+    of = rows[rows["wnid"] == "c"].set_index("path")["split"]
+    assert of.value_counts().to_dict() == {"train": 7, "val": 3, "test": 2}
+    for path in (folder / "images" / "a b").iterdir():
+        path.unlink()
+        break
+    again = read(folder).rows.set_index("path")["split"]
+    assert (again[of.index] == of).all()
+
+
+def test_no_unit_is_on_two_sides(folder):
+    rows = read(folder).rows
+    numbers = rows["path"].str.extract(r"(\d+)\.png")[0].astype(int)
+    listed = rows.rename(columns={"wnid": "class"})[["path", "class"]]
+    listed["unit"] = "patient " + (numbers // 3).astype(str)  # of all classes, unknown ones too
+    listed.to_csv(folder / "images" / "list.csv", index=False)
+    found = read(folder, images="images/list.csv", roles="").rows
+    assert (found.groupby("unit")["split"].nunique() == 1).all()
+    assert found["split"].nunique() == 3
+    listed["split"] = np.where(listed.index % 2, "train", "test")
+    listed.to_csv(folder / "images" / "list.csv", index=False)
+    with pytest.raises(ValueError, match="unit 'patient 0' is on 2 sides"):
+        read(folder, images="images/list.csv", roles="")
+
+
+def test_folders_of_splits_are_taken_as_they_are_and_val_comes_from_train(folder):
+    (folder / "images").rename(folder / "old")
+    for split, old in (("train", "a b"), ("train", "c"), ("test", "n"), ("test", "u")):
+        (folder / "images" / split).mkdir(parents=True, exist_ok=True)
+        (folder / "old" / old).rename(folder / "images" / split / old)
+    counts = read(folder, roles="").rows.groupby("wnid")["split"].value_counts().to_dict()
+    assert counts["n", "test"] == counts["u", "test"] == 12
+    assert (counts["c", "train"], counts["c", "val"]) == (10, 2)
+
+
+def test_pixels_are_those_of_pillow_turned_and_without_alpha(folder):
+    photo = Image.fromarray(np.arange(12 * 10 * 3, dtype=np.uint8).reshape(12, 10, 3))
+    exif = photo.getexif()
+    exif[0x0112] = 6  # the camera was held upright
+    place = folder / "images" / "c"
+    for path in place.iterdir():
+        path.unlink()
+    photo.save(place / "turned.png", exif=exif)
+    photo.convert("RGBA").save(place / "alpha.png")
+    Image.fromarray(np.full((12, 10), 40_000, np.uint16)).save(place / "deep.png")
+    images = read(folder, resize=8, roles="")
+    at = {path.split("/")[1]: i for i, path in enumerate(images.rows["path"]) if "c/" in path}
+    upright = photo.transpose(Image.Transpose.ROTATE_270).resize((9, 8), Image.BILINEAR)
+    expected = np.asarray(upright).transpose(2, 0, 1)[:, :, :8]
+    np.testing.assert_array_equal(images.read(np.array([at["turned.png"]]))[0], expected)
+    assert (images.read(np.array([at["deep.png"]])) == 40_000 >> 8).all()
+    said = datasets.conversions(folder / "images")
+    assert [*said.values()] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("class\na\n", "lacks role"),
+        ("class,role\na,known\na,unknown\n", "'a' has several"),
+        ("class,role\na,familiar\n", "known, negative, unknown or out; got familiar"),
+        ("class,role\na,known\nb,\n", "every row needs class and role"),
+        ("class,role\na,known\nb,known\n", "no class is unknown"),
+        ("class,role\na,known\nb,unknown\n", "at least 2 known"),
+        ("", "no csv file"),
+    ],
+)
+def test_a_file_of_roles_is_refused_with_the_reason(text, reason):
+    with pytest.raises(ValueError, match=reason):
+        protocols.roles_csv(roles=io.StringIO(text))
+
+
+def test_a_class_without_a_role_or_without_images_is_named(folder):
+    (folder / "roles.csv").write_text(ROLES + "x,unknown\n")
+    with pytest.raises(ValueError, match="x: no images"):
+        experiment().parts(Machine())
+    (folder / "roles.csv").write_text(ROLES.replace("n,negative\n", ""))
+    with pytest.raises(ValueError, match="n: no role"):
+        experiment().parts(Machine())
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("epoch: 3", "nothing reads epoch=3 .*nearest is epochs"),
+        ("shares: 1 2", "three numbers"),
+        ("crop: 12", "crop <= resize"),
+    ],
+)
+def test_a_benchmark_is_refused_with_the_reason(folder, text, reason):
+    (folder / "my.yaml").write_text(
+        f"{MY}{text}\n" if "crop" not in text else MY.replace("crop: 8", text)
+    )
+    with pytest.raises(ValueError, match=reason):
+        experiment().parts(Machine())
+
+
+def test_what_a_run_follows_from_has_the_roles_the_images_and_the_loss(folder):
+    (folder / "mine.py").write_text(
+        "def mine(out, labels, *, b=2.0):\n    return out.logits[:, 0] * b\n"
+    )
+
+    def settings():
+        return experiment("loss=mine:mine b=3").settings
+
+    before = settings()
+    assert before["loss"]["b"] == 3.0
+    (folder / "images" / "c" / "12.png").write_bytes(b"")
+    assert settings()["reader"] != before["reader"]
+    (folder / "roles.csv").write_text(ROLES.replace("u,unknown", "u,out"))
+    assert settings()["protocol"] != before["protocol"]
+    (folder / "mine.py").write_text(
+        "def mine(out, labels, *, b=2.0):\n    return out.logits[:, 1] * b\n"
+    )
+    assert settings()["loss"] != before["loss"]
+
+
+LOSSES = {
+    "a mean": ("out.logits.logsumexp(1).mean()", "one finite value for each of 12"),
+    "a constant": ("out.logits.detach()[:, 0]", "no gradient"),
+    "an infinite slope": ("(out.logits[:, 0] * 0).abs().sqrt()", "gradient that is not finite"),
+    "a wrong name": ("out.logit[:, 0]", "AttributeError"),
+    "no number": ("out.logits[:, 0] * float('nan')", "one finite value"),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_is_tried_before_a_kernel_starts(folder, name):
+    body, reason = LOSSES[name]
+    (folder / "mine.py").write_text(f"def mine(out, labels):\n    return {body}\n")
+    file = folder / "21_vaze_train" / "mine.yaml"
+    file.parent.mkdir()
+    file.write_text("run: mine\nsize: own\nbenchmark: my.yaml\noverrides: loss=mine:mine\n")
+    with pytest.raises(ValueError, match=reason):
+        plan(file)
+
+
+def test_what_looks_at_a_run_does_not_run_its_loss(folder):
+    text = "ROLES = ('known', 'negative')\nraise SystemExit\ndef mine(out, labels, *, b=1): ...\n"
+    (folder / "mine.py").write_text(text)
+    assert experiment("loss=mine:mine").settings["loss"]["b"] == 1
+    assert losses.TAUGHT["mine:mine"] == ("known", "negative")
+    with pytest.raises(ValueError, match="defines no function 'other'"):
+        user.settings("mine:other")
+
+
+def test_the_dry_run_finds_broken_images_and_equal_ones_on_two_sides(folder):
+    said = "\n".join(examined.benchmark(experiment(), Machine()))
+    assert "known: 2 classes" in said
+    assert "s of training" in said
+    rows = read(folder).rows.query("wnid == 'c'").set_index("split")["path"]
+    copy = (folder / "images" / rows["train"].iloc[0]).read_bytes()
+    (folder / "images" / rows["test"].iloc[0]).write_bytes(copy)
+    with pytest.raises(
+        ValueError, match=r"the same pixels: .*train.*test|same pixels: .*test.*train"
+    ):
+        list(examined.benchmark(experiment(), Machine()))
+    (folder / "images" / rows["test"].iloc[0]).write_bytes(b"no image")
+    with pytest.raises(ValueError, match="1 images do not decode"):
+        list(examined.benchmark(experiment(), Machine()))
+
+
+def test_a_network_starts_from_weights_in_a_file_and_stays_frozen(folder):
+    name, how = "resnet10t", {"classes": 3, "features": 512, "frozen": True}
+    source = models.from_timm(classes=3, features=512, backbone=name).trunk
+    torch.save(source.state_dict(), folder / "w.pth")
+    net = models.from_timm(backbone=name, weights="w.pth", **how).train()
+    images = torch.rand(4, 3, 32, 32)
+    before = source.eval()(images)
+    torch.optim.SGD(net.parameters(), lr=1.0, weight_decay=0.1).step()
+    out = net(images)
+    torch.testing.assert_close(out.features, before)
+    out.logits.sum().backward()
+    assert {n for n, p in net.named_parameters() if p.grad is not None} == {
+        "head.weight",
+        "head.bias",
+    }
+    torch.save({"x": torch.zeros(1)}, folder / "w.pth")
+    with pytest.raises(ValueError, match=r"w\.pth lacks"):
+        models.from_timm(backbone=name, weights="w.pth", **how)
+    with pytest.raises(ValueError, match="random weights"):
+        models.from_timm(backbone=name, **how)
+
+
+def test_a_vision_transformer_is_told_the_side_and_the_channels():
+    how = {"classes": 3, "features": 192, "backbone": "vit_tiny_patch16_224"}
+    net = models.from_timm(**how, size=64, channels=1)
+    assert net(torch.rand(2, 1, 64, 64)).logits.shape == (2, 3)
+
+
+def commands():
+    """The lines of the page's blocks of shell, each with the block that it is in."""
+    page = workbook.PACKAGE / "book" / "report" / "pages" / "your-own.md"
+    blocks = page.read_text().split("```sh\n")[1:]
+    return [block.partition("```")[0].split("\n")[:-1] for block in blocks]
+
+
+def call(line, monkeypatch):
+    """Do what a line of the page says."""
+    import shlex
+
+    program, *words = shlex.split(line)
+    if program == "cd":
+        return monkeypatch.chdir(words[0])
+    if program == "python":
+        import subprocess
+        import sys
+
+        return subprocess.run([sys.executable, *words, "-p", "no:cacheprovider"], check=True)
+    ended = CliRunner().invoke(app, words)
+    assert ended.exit_code == 0, (line, ended.output)
+    return ended
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page_work_in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OSNB_OUT", raising=False)
+    for line in [line for block in commands() for line in block]:
+        call(line, monkeypatch)
+        monkeypatch.delenv("OSNB_OUT", raising=False)
+    here = tmp_path / "my"
+    measures = pd.read_csv(here / "runs" / "50_own" / "own" / "measures.csv")
+    asked = measures.query("role == 'unknown' and measure == 'auroc'")
+    assert len(asked) == 3
+    assert (asked["value"] > 0.6).all()
+    assert "own.html" in (here / "report" / "index.html").read_text()
+    assert not (here / "figures").exists()
