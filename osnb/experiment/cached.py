@@ -81,7 +81,7 @@ def said(experiment: "Experiment", directory: Path, machine: "Machine") -> dict[
 
 
 def rules(found: Mapping[str, np.ndarray]) -> dict[str, Callable[[Seen], Callable]]:
-    """Every rule of the package and of pytorch-ood, if that is there, as a fit on training images.
+    """Every rule of the package and of pytorch-ood, as a fit on training images.
 
     Settings are chosen by AUROC of validation images, known against negative, where there are both;
     else they are those of the source. No unknown image is looked at.

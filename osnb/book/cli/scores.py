@@ -134,6 +134,7 @@ def rules(
     """Thirty rules on one trained network: AUROC and seconds of each.
 
     Features are kept as features.npz beside the run. The file of --out is one for `osnb score`.
+    Thirteen rules are pytorch-ood's, which has to be installed.
     """
     from osnb import experiment
     from osnb.book import record
