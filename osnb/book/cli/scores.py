@@ -113,17 +113,24 @@ def threshold(
     rows = decisions.decided(rate, at, held_out, others, share=share, seed=seed)
     if out:
         _verdicts(out, others, decisions.verdicts(others, rows[0]["threshold"]))
-    words = {"rate": rate.upper() if rate != "risk" else rate, "at": at}
-    words["side"] = "least" if rate == "tpr" else "most"
     notes = [note for each in samples for note in each.notes]
-    for promise, at_least in {row["promise"]: row["threshold"] for row in rows}.items():
-        kept = f"accept from {at_least!r}: " + PROMISES[promise] if at_least == at_least else NONE
-        notes.append(f"{promise}: {kept.format(**words)}")
+    notes += [*_promised(rate, at, rows), BEYOND]
     about = {"files": [str(each) for each in (file, test) if each], "seed": seed, "share": share}
     about |= {"calibration": len(held_out.label), "test": len(others.label)}
     title = f"{len(held_out.label)} samples choose, {len(others.label)} test; intervals of 95 %"
     rows = [{k: None if v != v else v for k, v in row.items()} for row in rows]  # json has no NaN
-    _write(about | {"notes": [*notes, BEYOND], "rows": rows}, json, None, title)
+    _write(about | {"notes": notes, "rows": rows}, json, None, title)
+
+
+def _promised(rate: str, at: float, rows: list[dict[str, Any]]) -> list[str]:
+    """What each threshold is worth, in a sentence."""
+    words = {"rate": rate.upper() if rate != "risk" else rate, "at": at}
+    words["side"] = "least" if rate == "tpr" else "most"
+    thresholds = {row["promise"]: row["threshold"] for row in rows}
+    said = {
+        k: NONE if x != x else f"accept from {x!r}: {PROMISES[k]}" for k, x in thresholds.items()
+    }
+    return [f"{promise}: {sentence.format(**words)}" for promise, sentence in said.items()]
 
 
 def rules(
