@@ -189,8 +189,15 @@ BAD = {
     "half": (changed(label=0.5), "label needs whole numbers; got 0.5"),
     "low": (changed(label=-3), "labels are >= 0, -1 or -2; got -3"),
     "no known": (changed(label=-2), "needs known samples, label >= 0; none of 120 is one"),
-    "text": (changed(path="x"), "path needs numbers, else choose scores by name; got object"),
-    "pred": (changed(pred="x"), "pred needs numbers"),
+    "pred": (changed(pred="x"), "label and pred both need names of classes, or both whole numbers"),
+    "near": (
+        frame().rename(columns={"label": "lable"}),
+        "needs a column label (is it lable?); there are: sample, lable, class, pred, mine",
+    ),
+    "digits": (
+        changed(mine=2**53 + np.arange(120)),
+        "mine needs numbers that float64 holds exactly; got int64",
+    ),
     "rows": (frame()[:0], "needs (N,) labels, N >= 1; got shape (0,)"),
     "logit": (frame(logits=True).drop(columns="logit_1"), "there is no logit_1"),
     "large": (frame(logits=True).assign(label=3), "needs labels below 3 known classes; got 3"),

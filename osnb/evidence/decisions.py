@@ -115,6 +115,7 @@ def decided(
 def verdicts(own, threshold: float) -> list[str]:
     """`accept CLASS` or `reject`, of each row."""
     (score,) = own.scores.values()
+    names = [own.classes[c] if c >= 0 else "unknown" for c in own.pred] if own.classes else own.pred
     return [
-        f"accept {c}" if s >= threshold else "reject" for c, s in zip(own.pred, score, strict=True)
+        f"accept {c}" if s >= threshold else "reject" for c, s in zip(names, score, strict=True)
     ]

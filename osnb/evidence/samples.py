@@ -8,6 +8,8 @@ import pandas as pd
 from osnb import metrics
 from osnb.base import labels
 
+TURNED = 1 / 3  # an AUROC below this is no bad luck
+
 
 def matched(first, second):
     """The second file's samples in the order of the first's.
@@ -114,3 +116,16 @@ def _pairs(samples: list) -> dict[str, tuple[str, ...]]:
         return {f"{names[0][0]} - {name}": (names[0][0], name) for name in names[1]}
     both = " and ".join(", ".join(each) for each in names)
     raise ValueError(f"need a score of one name in both files, or one in the first; got {both}")
+
+
+def turned(rows: list[dict[str, Any]]) -> list[str]:
+    """Of scores whose AUROC is far below chance, a sentence that their sign may be turned."""
+    low = {
+        row["score"]: row["value"]
+        for row in rows
+        if row["measure"] == "auroc" and row.get("value", 1) < TURNED
+    }
+    return [
+        f"AUROC of {name} is {value:.3f}: its sign may be turned; higher has to mean more known"
+        for name, value in low.items()
+    ]

@@ -19,6 +19,7 @@ from osnb.train import checkpoint
 
 if TYPE_CHECKING:
     from osnb.experiment import Experiment, Machine
+    from osnb.experiment.parts import Parts
 
 FILE = "features.npz"
 TAIL = 20  # of OpenMax, whose other settings are those of Kim et al. 2021
@@ -57,14 +58,20 @@ def said(experiment: "Experiment", directory: Path, machine: "Machine") -> dict[
             f"need one network with a linear layer at its end; got {type(layer).__name__}"
         )
     network.load_state_dict(checkpoint.newest(directory)["model"])
-    sets = [("train", "", parts.batches(parts.taught)), ("val", "", parts.validation)]
-    sets += [("test", "unknown", parts.test)]
-    sets += [
-        ("test", " ".join(dict.fromkeys((source, group))), each)
-        for source, group, each in parts.far
-    ]
     out = {"checkpoint": np.array(digest), "known": np.array(parts.known)}
     out |= {name: p.detach().cpu().numpy() for name, p in layer.named_parameters()}
+    out |= _images(network, parts)
+    with workbook.writing(file) as aside, aside.open("wb") as handle:
+        np.savez(handle, **out)
+    return out
+
+
+def _images(network: nn.Module, parts: "Parts") -> dict[str, np.ndarray]:
+    """What the network says of the images of each split, and who these are."""
+    sets = [("train", "", parts.batches(parts.taught)), ("val", "", parts.validation)]
+    sets += [("test", "unknown", parts.test)]
+    for source, group, batches in parts.far:
+        sets.append(("test", " ".join(dict.fromkeys((source, group))), batches))
     rows: dict[str, list] = {}
     groups = parts.classes.set_index("wnid").get("bin", {})  # near, easy, ...
     for name, task, batches in sets:
@@ -74,14 +81,11 @@ def said(experiment: "Experiment", directory: Path, machine: "Machine") -> dict[
         columns["task"] = np.array([groups.get(each, task) for each in frame["wnid"]])
         for key, column in columns.items():
             rows.setdefault(f"{key}_{name}", []).append(column)
-    out |= {key: np.concatenate(each) for key, each in rows.items()}
-    with workbook.writing(file) as aside, aside.open("wb") as handle:
-        np.savez(handle, **out)
-    return out
+    return {key: np.concatenate(each) for key, each in rows.items()}
 
 
 def rules(found: Mapping[str, np.ndarray]) -> dict[str, Callable[[Seen], Callable]]:
-    """Every rule of the package and of pytorch-ood, if that is there, as a fit on training images.
+    """Every rule of the package and of pytorch-ood, as a fit on training images.
 
     Settings are chosen by AUROC of validation images, known against negative, where there are both;
     else they are those of the source. No unknown image is looked at.

@@ -302,6 +302,9 @@ def drawn(digits: int, name: str) -> dict[str, Any]:
     given |= {"units": units, "seed": 1, "resamples": 20, "offset": 0.2}
     given |= dict(zip(("known_target", "other_max"), shares, strict=True))
     given["weights"] = metrics.role_weights(units, units[:40], seed=1, resamples=20)
+    odds = np.exp(np.outer(known, [1, 0, -1]))
+    given |= {"probability": shares[0], "labels": units % 3}
+    given["probabilities"] = odds / odds.sum(axis=1, keepdims=True)
     if name in POOLED:
         given |= {"score": np.r_[known, unknown], "correct": right, "kind": kind}
         given["weights"] = metrics.bootstrap_weights(kind, seed=1, resamples=20)
@@ -337,6 +340,7 @@ SETTINGS = {  # of measures, where they have some of their own
     "fpr_threshold": [{"fpr": 0.2, "promise": name} for name in ("bound", "conformal")],
     "risk_threshold": [{"risk": 0.5}],
     "mixture": [{"known": 60, "unknown": 40, "share": 0.2, "seed": 3}],
+    "calibration_error": [{"bins": 15, "binning": name} for name in ("width", "mass")],
     "exact_interval": [{"count": 3, "of": 20}],
 }
 

@@ -20,6 +20,7 @@ from osnb.metrics.bootstrap import (
     role_weights,
     summary,
 )
+from osnb.metrics.calibration import brier, calibration_error
 from osnb.metrics.measures import (
     accuracy,
     augrc,

@@ -6,7 +6,7 @@ what Vaze et al. 2022 and Kim et al. 2021 look at besides. Both hold rules ``rul
 `own` reads scores and logits of other origin.
 """
 
-from osnb.scores.features import FITTED, Seen, zero_shot
+from osnb.scores.features import FITTED, Seen, temperature, zero_shot
 from osnb.scores.own import RULES, Own, arrays, own
 from osnb.scores.rules import (
     DISTANCES,

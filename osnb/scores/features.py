@@ -179,6 +179,41 @@ def kl_matching(seen: Seen) -> Rule:
     return _rule(seen, score)
 
 
+def temperature(out: Outputs, labels: np.ndarray, *, known: int) -> float:
+    """The T of temperature scaling, in Guo et al. 2017: likeliest softmax of z / T.
+
+    The likelihood is concave in 1 / T; its slope, the mean of z_y - sum_c p_c z_c, has one root.
+
+    Args:
+        out: logits (N, C) of validation samples, of which the first K columns count.
+        labels: (N,) integers, a class in [0, K) or NEGATIVE, which is left out.
+        known: K.
+
+    Returns:
+        T > 0; above 1 the softmax was too sure.
+
+    Raises:
+        ValueError: as `mahalanobis`, or all predictions are right, so that T would be 0, or logits
+            say nothing of the labels.
+    """
+    from scipy.optimize import brentq
+
+    z, y = _logits(out, known)[:, :known], _columns(labels, len(out.logits), known)
+    z, y = z[y < known], y[y < known]
+    right = np.take_along_axis(z, y[:, None], axis=1)[:, 0]
+
+    def slope(log_inverse: float) -> float:
+        return (right - np.vecdot(_softmax(z * np.exp(log_inverse)), z)).mean()
+
+    low, high = np.log(1e-6), np.log(1e6)
+    if not len(z) or not slope(low) > 0 > slope(high):
+        raise ValueError(
+            "need validation samples of which some, not all, are classified rightly: no "
+            f"temperature between 1e-6 and 1e6 is the likeliest for these {len(z)}"
+        )
+    return float(np.exp(-brentq(slope, low, high, xtol=1e-12)))
+
+
 def zero_shot(images: np.ndarray, texts: np.ndarray, *, temperature: float) -> Outputs:
     """Logits of a network that compares images with texts: cos(image, text) / temperature.
 

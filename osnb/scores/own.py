@@ -3,12 +3,13 @@
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from osnb.base.labels import roles
+from osnb.base.labels import NEGATIVE, UNKNOWN, roles
 from osnb.base.outputs import Outputs
 from osnb.scores.rules import POST_HOC, SCORES, feature_norm, predicted
 
@@ -16,6 +17,12 @@ LOGIT = re.compile(r"logit_\d+")
 INDEX = {"", "__index_level_0__"}  # pandas' row numbers in csv and parquet
 TOLD = {"sample", "source", "role", "group", "class", "label", "labels", "pred", "logits"}
 TOLD |= {"target", "target_log_odds"}  # of our tables: they know the label, so they are no scores
+ALIASES = {  # names that others give to our columns
+    "label": ("labels", "y_true", "target", "targets", "true_label", "ground_truth", "gt", "y"),
+    "pred": ("preds", "prediction", "predictions", "predicted", "y_pred"),
+    "sample": ("path", "file", "filename", "file_name", "image", "image_path", "id"),
+}
+ROLE_WORDS = {"unknown": UNKNOWN, "negative": NEGATIVE}  # of labels that are text
 RULES = {k: rule for k, rule in {**SCORES, **POST_HOC}.items() if rule is not feature_norm}
 
 
@@ -29,6 +36,8 @@ class Own(NamedTuple):
         known: K, known classes among the logits; 0 without logits.
         sample: (N,) ids, or () if the file has none.
         unit: (N,) id of the true class, known or not, or () if the file has none.
+        classes: names of the known classes, if the file's labels are text, else ().
+        notes: sentences on how the file was read, where that was not plain.
     """
 
     label: np.ndarray
@@ -37,43 +46,57 @@ class Own(NamedTuple):
     known: int
     sample: np.ndarray
     unit: np.ndarray
+    classes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[str] = ()) -> Own:
     """What the columns of a file say of its samples.
 
     Args:
-        columns: label or labels (N,); then pred (N,) and scores (N,) each, or logits, (N, C)
-            under that name or (N,) each as logit_0 to logit_{C-1}; sample and class (N,) are kept.
+        columns: label (N,); then pred (N,) and scores (N,) each, or logits, (N, C) under that name
+            or (N,) each as logit_0 to logit_{C-1}; sample and class (N,) are kept. Names of
+            `ALIASES` do where ours are not there. Labels are whole numbers, or names of classes,
+            "unknown" and "negative" with a pred of names. Without a label -2, -1 is unknown.
         known: K, the first of the C logits that are known classes; 0 for all of them.
         names: scores to keep; all if empty.
 
     Returns:
         Every rule of `SCORES` and `POST_HOC` that needs logits alone, if there are logits; then
-        the columns without another meaning, which replace a rule of their name.
+        the columns without another meaning, which replace a rule of their name. Text is no score.
 
     Raises:
         ValueError: a column is missing, of another length or no numbers, holds a NaN, a label is
             no class, or no sample is known.
     """
+    columns, notes = _renamed(columns)
+    columns, classes = _numbered(columns)
     label = _labels(columns)
     logits = _logits_of(columns)
+    if (label == NEGATIVE).any() and not (label == UNKNOWN).any():
+        label = np.where(label == NEGATIVE, UNKNOWN, label)
+        notes.append("label -1 is read as unknown, since no label is -2; beside -2 it is negative")
     if logits is None and known:
         raise ValueError(f"known={known} counts logits, and there are none")
     known = known or (0 if logits is None else logits.shape[1])
     table = {} if logits is None else _computed(logits, label, known)
     given = {k: v for k, v in columns.items() if k not in TOLD | INDEX and not LOGIT.fullmatch(k)}
-    table |= given if not names else {k: v for k, v in given.items() if k in names}
+    if text := [
+        k for k, v in given.items() if np.asarray(v).dtype.kind in "OUS" and k not in names
+    ]:
+        notes.append(f"text is no score: {', '.join(text)}")
+    wanted = names or [k for k in given if k not in text]
+    table |= {k: v for k, v in given.items() if k in wanted}
     pred = columns.get("pred", table.pop("pred", None))
     missing = [name for name in names if name not in table]
     if pred is None or not table or missing:
-        wanted = "pred" if pred is None else missing[0] if missing else "of scores, or logits"
-        raise ValueError(f"needs a column {wanted}; there are: {', '.join([*columns])}")
+        absent = "pred" if pred is None else missing[0] if missing else "of scores, or logits"
+        raise ValueError(_needs(absent, columns))
     pred = _like(label, pred, "pred")
     _whole(pred[label >= 0], "pred")
     scores = {k: _score(_like(label, table[k], k), k) for k in (names or table)}
     ids = (_like(label, columns[k], k) if k in columns else label[:0] for k in ("sample", "class"))
-    return Own(label, pred, scores, known, *ids)
+    return Own(label, pred, scores, known, *ids, classes, tuple(notes))
 
 
 def arrays(file: Path) -> dict[str, np.ndarray]:
@@ -89,11 +112,61 @@ def arrays(file: Path) -> dict[str, np.ndarray]:
         raise ValueError(f"is no npz file of plain arrays ({error})") from None
 
 
+def _renamed(columns: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[str]]:
+    """The columns under our names, and a note for each that had another."""
+    columns, notes = dict(columns), []
+    for ours, theirs in ALIASES.items():
+        if ours not in columns and (found := [name for name in theirs if name in columns]):
+            columns[ours] = columns.pop(found[0])
+            if found[0] != "labels":
+                notes.append(f"column {found[0]} is read as {ours}")
+    return columns, notes
+
+
+def _numbered(
+    columns: dict[str, np.ndarray],
+) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+    """The columns with text labels and predictions as numbers, and the names of the classes.
+
+    Raises:
+        ValueError: one of both is text and the other is not.
+    """
+    label, pred = (_numbers(columns.get(name)) for name in ("label", "pred"))
+    text = [each is not None and each.dtype.kind in "OUS" for each in (label, pred)]
+    if not any(text):
+        columns |= {k: v for k, v in (("label", label), ("pred", pred)) if v is not None}
+        return columns, ()
+    if not all(text):
+        raise ValueError("label and pred both need names of classes, or both whole numbers")
+    names = sorted({*pred, *label} - {*ROLE_WORDS})
+    number = ROLE_WORDS | {name: place for place, name in enumerate(names)}
+    coded = {"label": [number[x] for x in label], "pred": [number[x] for x in pred]}
+    return columns | {k: np.array(v) for k, v in coded.items()}, tuple(names)
+
+
+def _numbers(column: np.ndarray | None) -> np.ndarray | None:
+    """A column of text as numbers where every word is one, else as text."""
+    if column is None or np.asarray(column).dtype.kind not in "OUS":
+        return column
+    words = np.array([str(word) for word in column], object)
+    try:
+        return words.astype(np.float64)
+    except ValueError:
+        return words
+
+
+def _needs(name: str, columns: Mapping[str, np.ndarray]) -> str:
+    """What is missing, what there is, and the names that were perhaps meant."""
+    near = get_close_matches(name, columns, n=1)
+    hint = f" (is it {near[0]}?)" if near else ""
+    return f"needs a column {name}{hint}; there are: {', '.join(columns) or 'none'}"
+
+
 def _labels(columns: Mapping[str, np.ndarray]) -> np.ndarray:
     """(N,) int64, checked."""
-    label = columns.get("label", columns.get("labels"))
+    label = columns.get("label")
     if label is None:
-        raise ValueError(f"needs a column label; there are: {', '.join(columns) or 'none'}")
+        raise ValueError(_needs("label", columns))
     if np.ndim(label) != 1 or not len(label):
         raise ValueError(f"needs (N,) labels, N >= 1; got shape {np.shape(label)}")
     label = _whole(label, "label").astype(np.int64)
@@ -141,6 +214,9 @@ def _score(column: np.ndarray, name: str) -> np.ndarray:
         raise ValueError(f"{name} needs numbers, else choose scores by name; got {column.dtype}")
     if missing := np.isnan(column).sum():
         raise ValueError(f"{name} needs a number in each row; {missing} of {len(column)} are NaN")
+    whole = len(column) and column.dtype.kind in "iu"
+    if column.itemsize > 8 or (whole and max(int(column.max()), -int(column.min())) > 2**53):
+        raise ValueError(f"{name} needs numbers that float64 holds exactly; got {column.dtype}")
     return column.astype(np.float64)
 
 

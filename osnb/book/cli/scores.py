@@ -36,6 +36,9 @@ def score(
     names: Annotated[
         list[str] | None, typer.Option("--score", help="Score to keep, repeatable; all if none.")
     ] = None,
+    conventions: Annotated[
+        bool, typer.Option("--conventions", help="The scores under the rules of public libraries.")
+    ] = False,
     json: Json = None,
     out: Annotated[Path | None, typer.Option(help="csv file to write as well.")] = None,
 ):
@@ -43,27 +46,34 @@ def score(
 
     FILE has the columns label (known class from 0, negative -1, unknown -2), pred and one or more
     of scores (higher: more known); or label and logits, logit_0 to logit_{K-1} (in npz: labels
-    (N,) and logits (N, K)), of which MSP, max logit, energy and entropy are computed. Optional
-    columns: sample (id), class (true class, for --unit class).
+    (N,) and logits (N, K)), of which MSP, max logit, energy and entropy are computed. label and
+    pred may be names of classes, with "unknown" and "negative". Optional columns: sample (id),
+    class (true class, for --unit class). Usual other names, such as y_true, do as well.
 
     \b
     osnb score scores.csv
     osnb score mine.npz --against theirs.npz --unit class --out differences.csv
     """
-    from osnb.evidence.samples import matched, measures, roles
+    from osnb.evidence import samples as of
 
     if unit not in UNITS:
         raise ValueError(f"--unit is one of {', '.join(UNITS)}; got {unit!r}")
     _csv(out)
     files = [file, against] if against else [file]
     samples = [_own(each, known, names or ()) for each in files]
+    notes = [note for each in samples for note in each.notes]
+    if conventions:
+        from osnb.evidence.conventions import conventions as compared
+
+        about = {"files": [str(file)], "notes": notes, "rows": list(compared(samples[0]))}
+        return _write(about, json, out, "one set of scores, each measure under several rules")
     if against:
-        samples[1] = matched(*samples)
-    rows = list(measures(samples, unit, seed=seed, resamples=resamples))
-    notes = [UNKNOWABLE] if "none" in roles(samples[0]) else []
+        samples[1] = of.matched(*samples)
+    rows = list(of.measures(samples, unit, seed=seed, resamples=resamples))
+    notes += ([UNKNOWABLE] if "none" in of.roles(samples[0]) else []) + of.turned(rows)
     about = {"files": [*map(str, files)], "unit": unit, "resamples": resamples, "seed": seed}
     title = f"95 % intervals over {UNITS[unit]}"
-    _write(about | {"notes": notes, "rows": rows}, json, out, title)
+    return _write(about | {"notes": notes, "rows": rows}, json, out, title)
 
 
 def threshold(
@@ -104,17 +114,24 @@ def threshold(
     rows = decisions.decided(rate, at, held_out, others, share=share, seed=seed)
     if out:
         _verdicts(out, others, decisions.verdicts(others, rows[0]["threshold"]))
-    words = {"rate": rate.upper() if rate != "risk" else rate, "at": at}
-    words["side"] = "least" if rate == "tpr" else "most"
-    notes = []
-    for promise, at_least in {row["promise"]: row["threshold"] for row in rows}.items():
-        kept = f"accept from {at_least!r}: " + PROMISES[promise] if at_least == at_least else NONE
-        notes.append(f"{promise}: {kept.format(**words)}")
+    notes = [note for each in samples for note in each.notes]
+    notes += [*_promised(rate, at, rows), BEYOND]
     about = {"files": [str(each) for each in (file, test) if each], "seed": seed, "share": share}
     about |= {"calibration": len(held_out.label), "test": len(others.label)}
     title = f"{len(held_out.label)} samples choose, {len(others.label)} test; intervals of 95 %"
     rows = [{k: None if v != v else v for k, v in row.items()} for row in rows]  # json has no NaN
-    _write(about | {"notes": [*notes, BEYOND], "rows": rows}, json, None, title)
+    _write(about | {"notes": notes, "rows": rows}, json, None, title)
+
+
+def _promised(rate: str, at: float, rows: list[dict[str, Any]]) -> list[str]:
+    """What each threshold is worth, in a sentence."""
+    words = {"rate": rate.upper() if rate != "risk" else rate, "at": at}
+    words["side"] = "least" if rate == "tpr" else "most"
+    thresholds = {row["promise"]: row["threshold"] for row in rows}
+    said = {
+        k: NONE if x != x else f"accept from {x!r}: {PROMISES[k]}" for k, x in thresholds.items()
+    }
+    return [f"{promise}: {sentence.format(**words)}" for promise, sentence in said.items()]
 
 
 def rules(
@@ -125,6 +142,7 @@ def rules(
     """Thirty rules on one trained network: AUROC and seconds of each.
 
     Features are kept as features.npz beside the run. The file of --out is one for `osnb score`.
+    Thirteen rules are pytorch-ood's, which has to be installed.
     """
     from osnb import experiment
     from osnb.book import record

@@ -1,0 +1,136 @@
+"""How `osnb score` reads columns that others have named, and what it says of them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_cli import osnb
+
+from osnb import scores
+from osnb.book.cli.scores import _own
+
+
+def columns(size=60, **more):
+    """Samples of three classes and unknown ones, by numbers."""
+    rng = np.random.default_rng(0)
+    label = np.where(np.arange(size) % 3, rng.integers(0, 3, size), -2)
+    pred = np.where(rng.random(size) < 0.8, np.maximum(label, 0), 1)
+    return {"label": label, "pred": pred, "mine": rng.normal(size=size) + (label >= 0)} | more
+
+
+def renamed(**names):
+    return {names.get(name, name): values for name, values in columns().items()}
+
+
+@pytest.mark.parametrize("label", ["label", "labels", "y_true", "target", "gt"])
+@pytest.mark.parametrize("pred", ["pred", "y_pred", "prediction"])
+def test_usual_names_are_read_as_ours_and_said(label, pred):
+    plain, own = scores.own(columns()), scores.own(renamed(label=label, pred=pred))
+    for name in ("label", "pred"):
+        np.testing.assert_array_equal(getattr(own, name), getattr(plain, name))
+    assert {*own.scores} == {"mine"}
+    said = {
+        f"column {name} is read as label" for name in (label,) if name not in ("label", "labels")
+    }
+    said |= {f"column {name} is read as pred" for name in (pred,) if name != "pred"}
+    assert {*own.notes} == said
+
+
+def test_our_own_name_comes_before_all_others():
+    own = scores.own(columns(y_true=np.zeros(60), target=np.zeros(60)))
+    np.testing.assert_array_equal(own.label, columns()["label"])
+    assert {*own.scores} == {
+        "mine",
+        "y_true",
+    }  # target is a score of our tables, which knows labels
+
+
+def test_minus_one_alone_is_unknown_and_beside_minus_two_negative():
+    label = columns()["label"]
+    own = scores.own(columns() | {"label": np.where(label < 0, -1, label)})
+    np.testing.assert_array_equal(own.label, label)
+    assert own.notes == (
+        "label -1 is read as unknown, since no label is -2; beside -2 it is negative",
+    )
+    label[:5] = -1
+    both = scores.own(columns() | {"label": label})
+    assert (both.label == -1).sum() == 5
+    assert both.notes == ()
+
+
+def test_a_column_of_file_names_is_the_sample_and_other_text_is_no_score():
+    names = np.array([f"{i}.png" for i in range(60)])
+    own = scores.own(columns(path=names, remark=np.full(60, "x")))
+    assert own.sample.tolist() == names.tolist()
+    assert {*own.scores} == {"mine"}
+    assert own.notes == ("column path is read as sample", "text is no score: remark")
+
+
+@pytest.mark.parametrize("kind", [object, str])
+def test_labels_that_are_text_count_as_their_classes(kind):
+    names = np.array(["cat", "dog", "owl", "unknown"], kind)  # -2 is the third: not asked for
+    plain = columns()
+    words = {"label": names[plain["label"]], "pred": names[plain["pred"]]}
+    words["label"] = np.where(plain["label"] < 0, "unknown", words["label"]).astype(kind)
+    own = scores.own(plain | words)
+    np.testing.assert_array_equal(own.label, plain["label"])
+    np.testing.assert_array_equal(own.pred, plain["pred"])
+    assert own.classes == ("cat", "dog", "owl")
+
+
+def test_numbers_that_are_written_as_text_are_numbers():
+    plain = columns()
+    own = scores.own(plain | {k: plain[k].astype(str).astype(object) for k in ("label", "pred")})
+    np.testing.assert_array_equal(own.label, plain["label"])
+    assert own.classes == ()
+
+
+def test_a_verdict_names_the_class_as_the_file_does(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plain = columns(400)
+    names = np.array(["cat", "dog", "owl", "unknown"], object)
+    label = np.where(plain["label"] < 0, "unknown", names[plain["label"]])
+    pd.DataFrame(plain | {"label": label, "pred": names[plain["pred"]]}).to_csv(
+        "a.csv", index=False
+    )
+    assert osnb("threshold", "a.csv", "--tpr", 0.9, "--out", "v.csv")[0] == 0
+    found = pd.read_csv("v.csv")
+    own = _own(tmp_path / "a.csv", 0, [])
+    assert {*found["verdict"]} == {"reject", "accept cat", "accept dog", "accept owl"}
+    assert own.classes == ("cat", "dog", "owl")
+
+
+def test_a_sign_that_may_be_turned_is_said_and_one_that_is_not_is_not(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plain = columns(300)
+    pd.DataFrame(plain | {"turned": -3 * plain["label"]}).to_csv("a.csv", index=False)
+    code, out, err = osnb("score", "a.csv", "--resamples", 30)
+    assert (code, "auroc" in out) == (0, True)
+    (line,) = err.splitlines()
+    assert line.startswith("osnb: AUROC of turned is 0.000: its sign may be turned; higher has to")
+    notes = json.loads(osnb("score", "a.csv", "--resamples", 30, "--json", "-")[1])["notes"]
+    assert [f"osnb: {note}" for note in notes] == [line]
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (renamed(label="lable"), r"needs a column label \(is it lable\?\); there are: lable, pred"),
+        (renamed(pred="perd"), r"needs a column pred \(is it perd\?\)"),
+        (columns() | {"label": np.full(60, "cat")}, "label and pred both need names of classes"),
+        (columns() | {"mine": np.ones(60, complex)}, "mine needs numbers, .*; got complex128"),
+        (columns() | {"mine": np.full(60, 2**63, np.uint64)}, "float64 holds exactly; got uint64"),
+        (columns() | {"mine": np.full(60, 2**53 + 1)}, "float64 holds exactly; got int64"),
+        (columns() | {"mine": np.full(60, -(2**53) - 1)}, "float64 holds exactly; got int64"),
+        (columns() | {"mine": np.ones(60, np.longdouble)}, "holds exactly; got float128"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_what_was_perhaps_meant(given, reason):
+    with pytest.raises(ValueError, match=reason):
+        scores.own(given)
+
+
+def test_integers_up_to_what_a_float_holds_are_scores():
+    whole = np.arange(60) + 2**53 - 59
+    np.testing.assert_array_equal(scores.own(columns(mine=whole)).scores["mine"], whole)
