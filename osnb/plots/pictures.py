@@ -109,9 +109,9 @@ def confidence_scale(samples: pd.DataFrame, images: np.ndarray) -> Figure:
         word, color = KINDS[kind]
         ax.set_xlabel(f"{kind}\n{word}")
         ax.spines[:].set(visible=True, color=color, linewidth=3)
-    at = ranks.index(len(KINDS) - 1) / len(ranks) if KINDS.keys() <= {*samples["kind"]} else 1
-    line = {"transform": figure.transFigure, "color": "black"}
-    figure.add_artist(Line2D([at, at], [0.12, 1], linestyle="--", **line))
+    at = sum(kind != "right" for kind in samples["kind"]) / len(samples)
+    line = {"transform": figure.transFigure, "color": "black", "linestyle": "--"}
+    figure.add_artist(Line2D([at, at], [0.12, 1], gid="threshold", **line))
     figure.supxlabel("least confident \N{LONG RIGHTWARDS ARROW} most confident")
     return figure
 
