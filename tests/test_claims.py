@@ -364,6 +364,11 @@ CASES = [
     ("kim-md-near-far", "b", auroc(NEAR, baseline=0.7, crl=0.8, edl=0.8)
      + auroc(FAR | {"source": "f"}, baseline=0.7, crl=0.8, edl=0.8),
      {"printed": "edl", "task": "far"}, "auroc", 0.6),
+    ("kim-no-method-improves-near", "b", auroc(NEAR, baseline=0.7, oe=0.74, crl=0.6),
+     {"printed": "oe"}, "auroc", 0.76),
+    ("kim-dtd-on-one-class", "b",
+     rows({"place": "b", "task": "concentration", "source": "dtd"}, "printed", "lead",
+          ("baseline", 0.3), ("ensemble", 0.2), ("oe", 0.1)), {"printed": "oe"}, "lead", -0.1),
     ("kim-edl-many-classes", "b",
      rows(WRONG, "printed", "accuracy", ("edl", 0.7), ("oe", 0.8), ("crl", 0.9)),
      {"printed": "oe"}, "accuracy", 0.6),

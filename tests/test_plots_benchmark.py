@@ -9,17 +9,9 @@ import pytest
 from osnb import plots
 from osnb.protocols import PROTOCOLS, hierarchy
 
-TASKS = pd.DataFrame(
-    [
-        ("misclassification detection", "known, right", "accept"),
-        ("misclassification detection", "known, wrong", "reject"),
-        ("misclassification detection", "near", ""),
-        ("unknown detection", "known, right", "accept"),
-        ("unknown detection", "known, wrong", "reject"),
-        ("unknown detection", "near", "reject"),
-    ],
-    columns=["task", "kind", "answer"],
-)
+SCALE = pd.DataFrame({"name": ["car", "cat", "lion"], "kind": ["far", "near", "right"]})
+SCALE["prediction"] = ["lion", "tiger", "lion"]
+PATHS = {path[-1]: [(c, f"name of {c}") for c in path] for path in ("r", "ra", "rab", "rac", "rd")}
 IMAGES = np.random.default_rng(0).integers(0, 255, (3, 3, 16, 16), dtype=np.uint8)
 VERSIONS = {"drawn, 16": IMAGES, "FIX, 8": IMAGES[:, :, ::2, ::2]}
 NAMES = ["albatross", "centipede", "wooden spoon"]
@@ -31,24 +23,41 @@ def versions():
 
 
 FIGURES = {
-    "figure_1": lambda: plots.task_sketch(TASKS, IMAGES),
+    "figure_1": lambda: plots.confidence_scale(SCALE, IMAGES),
     "figure_2": versions,
 }
 
 
-def test_each_answer_stands_in_the_field_of_its_task_and_kind():
-    ax = plots.task_sketch(TASKS, IMAGES).axes[-1]
-    kinds, tasks = (list(dict.fromkeys(TASKS[name])) for name in ("kind", "task"))
-    assert [label.get_text() for label in ax.get_yticklabels()] == tasks
-    words = {tuple(map(float, text.get_position())): text.get_text() for text in ax.texts}
-    for task, kind, answer in TASKS.to_numpy():
-        assert words[kinds.index(kind) + 0.5, tasks.index(task) + 0.5] == answer
+def test_a_scale_says_of_each_picture_what_it_is_what_it_is_taken_for_and_whence():
+    figure = plots.confidence_scale(SCALE, IMAGES)
+    assert [ax.get_title() for ax in figure.axes] == ["car\n→ lion", "cat\n→ tiger", "lion\n→ lion"]
+    assert figure.axes[1].get_xlabel() == "near\nnear-OoD"
+    (line,) = figure.findobj(lambda x: x.get_gid() == "threshold")
+    assert line.get_xdata()[0] == pytest.approx(2 / 3)  # left of the one right prediction
+
+
+@pytest.mark.parametrize("kinds", [["near", "far", "right"], ["far", "near", "nearer"]])
+def test_a_scale_refuses_another_kind_and_another_order(kinds):
+    with pytest.raises(ValueError, match=f"far, near, wrong, right, in this order; got {kinds[0]}"):
+        plots.confidence_scale(SCALE.assign(kind=kinds), IMAGES)
+
+
+def test_a_marked_tree_names_what_is_asked_for_and_leaves_the_rest_without_a_mark():
+    tree = plots.marked_tree(PATHS, {"b": "x", "c": "y", "d": "x"}, panel="p").set_index("wnid")
+    assert tree["mark"].to_dict() == {"r": "", "a": "", "b": "x", "c": "y", "d": "x"}
+    assert tree.loc[["a", "b"], "name"].tolist() == ["name of a", "name of b b"]
+    assert tree.loc["b", "parent"] == "a"
+    figure = plots.marked_trees(tree.reset_index())
+    marked = {line.get_label(): line.get_ydata().tolist() for line in figure.axes[0].lines}
+    order = list(tree.index)
+    assert marked["x"] == [order.index("b"), order.index("d")]
+    assert marked["y"] == [order.index("c")]
 
 
 def test_pictures_stand_in_the_order_of_kinds_and_of_versions():
-    sketch = plots.task_sketch(TASKS, IMAGES).axes
+    sketch = plots.confidence_scale(SCALE, IMAGES).axes
     sheet = versions().axes
-    for drawn, images in ((sketch[:3], IMAGES), (sheet[3:], VERSIONS["FIX, 8"])):
+    for drawn, images in ((sketch, IMAGES), (sheet[3:], VERSIONS["FIX, 8"])):
         for ax, image in zip(drawn, images, strict=True):
             shown = ax.get_images()[0].get_array()
             np.testing.assert_array_equal(shown, image.transpose(1, 2, 0))

@@ -161,18 +161,21 @@ def test_every_density_is_drawn_in_its_panel_inside_the_axes(scores):
 def test_every_cell_of_the_heat_map_has_its_value_on_one_scale(means):
     points = kim2021.mean_softmax(means, CLASSES, at_most=9)
     figure = plots.mean_softmax(points)
-    rows = [text.get_text() for text in figure.axes[0].get_yticklabels()]
-    columns = [text.get_text() for text in figure.axes[0].get_xticklabels()]
-    assert rows == ["near: digit 7", "far: letter A", "far: letter B", "noise: noise"]
-    assert columns == ["digit 0", "digit 1", "digit 2"]  # by label, whatever the order of rows
-    for ax in figure.axes[:2]:
+    titles = [f"{m}, {k}" for k in ("near", "far", "noise") for m in ("Baseline", "Ensemble")]
+    assert [ax.get_title() for ax in figure.axes[:6]] == titles
+    for ax in figure.axes[:6]:
+        method, kind = ax.get_title().split(", ")
+        part = points[(points["printed"] == method) & (points["kind"] == kind)]
+        rows = list(dict.fromkeys(part["class"]))
         assert ax.collections[0].get_clim() == (0, 1)
-        grid = np.asarray(ax.collections[0].get_array()).reshape(4, 3)
-        for cell in points[points["printed"] == ax.get_title()].to_dict("records"):
-            row = rows.index(f"{cell['kind']}: {cell['class']}")
-            assert grid[row, columns.index(cell["known"])] == cell["softmax"]
-    lines = figure.axes[0].collections[1].get_segments()
-    assert [line[0][1] for line in lines] == [1, 3]  # below near, above noise
+        grid = np.asarray(ax.collections[0].get_array()).reshape(len(rows), 3)
+        for cell in part.to_dict("records"):  # columns by label, whatever the order of rows
+            column = int(cell["known"].removeprefix("digit "))
+            assert grid[rows.index(cell["class"]), column] == cell["softmax"]
+    names = [text.get_text() for text in figure.axes[2].get_yticklabels()]
+    assert names == ["letter A", "letter B"]
+    names = [text.get_text() for text in figure.axes[4].get_xticklabels()]
+    assert names == ["digit 0", "digit 1", "digit 2"]
 
 
 # Bad input

@@ -49,7 +49,8 @@ EDITED |= {f"{paper}/rows": ROWS for paper in ("palechor2023", "vaze2022", "kim2
 EDITED |= {f"{paper}/sources": SOURCES for paper in ("vaze2022", "kim2021")}
 EDITED |= {f"{paper}/claims": CLAIMS for paper in ("palechor2023", "vaze2022", "kim2021")}
 before, after = list(CLAIMS.items())[:4], list(CLAIMS.items())[4:]
-EDITED["palechor2023/claims"] = dict([*before, ("quote", r"[A-Za-z].*" + DASH), *after])
+for paper in ("palechor2023", "kim2021"):
+    EDITED[f"{paper}/claims"] = dict([*before, ("quote", r"[A-Za-z].*" + DASH), *after])
 # where numbers stand beside words, or have other numbers of digits
 MIXED = {
     *("split_idx", "accuracy_pct", "auroc_pct", "oscr_pct"),  # of third parties

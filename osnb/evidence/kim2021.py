@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 
 from osnb.evidence import tables
+from osnb.evidence.build import KEYS, OF_RUN, Evidence
 from osnb.evidence.frames import need
-from osnb.evidence.tasks import NOISE, UNKNOWN, WITHOUT, WRONG
+from osnb.evidence.tasks import NOISE, UNKNOWN, WITHOUT, WRONG, printed_sources
 
 # measures, how they are printed, and tasks
 MEASURES = {"ACC": "accuracy", "AURC_x1000": "aurc", "AUROC": "auroc", "FPR_95TPR": "fpr95"}
@@ -32,6 +33,7 @@ TRAINED_ON = ("CIFAR-40", "ImageNet-200", "External ImageNet-394")  # of all tra
 HEADS = {"accuracy": "ACC, %", "aurc": "AURC x 1000", "e_aurc": "E-AURC x 1000"}
 HEADS |= {"auroc": "AUROC, %", "fpr95": "FPR95, %"}
 SOFTMAX = ["printed", "kind", "class", "known", "softmax", "runs"]
+CONCENTRATION = "concentration"  # on one known class, of the mean softmax of a far set
 SETTING = ["place", "task", "source", "metric"]  # of one number of a method
 
 
@@ -181,3 +183,37 @@ def mean_softmax(means: pd.DataFrame, classes: pd.DataFrame, *, at_most: int) ->
     surest = surest.groupby("kind").nlargest(at_most).index.droplevel(0)
     cells = cells[pd.MultiIndex.from_frame(cells[["kind", "class"]]).isin(surest)]
     return cells.set_axis(SOFTMAX, axis=1).reset_index(drop=True)
+
+
+def concentrated(runs: pd.DataFrame, resamples: int) -> Evidence:
+    """By how much the class that Baseline has most softmax on leads, on each far set.
+
+    With q the mean softmax vector over the classes of a far set and c the class in which that of
+    Baseline is largest, in the same split: q_c minus the largest of the others. Below 0 where
+    another class leads.
+
+    Args:
+        runs: from `names.in_print`, with paths of their scores tables.
+        resamples: R; all are the number itself, since a mean has no image to draw.
+
+    Returns:
+        A row per run and far set that has such means, measure lead, task `CONCENTRATION`.
+    """
+    of_run = [name for name in OF_RUN if name in runs]
+    means = tables.artefacts(runs, "mean_softmax", *of_run[1:])
+    if "source" not in means:
+        return Evidence(pd.DataFrame(columns=KEYS), {"lead": np.empty((0, 1 + resamples))})
+    rows = means.groupby([*of_run, "source"], as_index=False).mean(numeric_only=True)
+    labels = [name for name in rows if name.isdigit()]
+    among = rows[rows["method"] == "softmax"].groupby(["place", "split", "source"])[labels].mean()
+    rows = rows.merge(among.idxmax(axis=1).rename("first").reset_index())
+    softmax = rows[labels].to_numpy()
+    first = np.array(labels) == rows["first"].to_numpy()[:, None]
+    lead = softmax[first] - np.nanmax(np.where(first, -np.inf, softmax), axis=1)
+    called = [printed_sources("kim2021", row).get(row["source"], "") for _, row in rows.iterrows()]
+    keys = rows[of_run].astype(str).assign(task=CONCENTRATION, source=called)
+    keys["printed"] = rows["method"].replace("softmax", "baseline")
+    return Evidence(
+        keys.reindex(columns=KEYS, fill_value=""),
+        {"lead": np.repeat(lead[:, None], 1 + resamples, axis=1)},
+    )

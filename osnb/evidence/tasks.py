@@ -74,7 +74,7 @@ def _shifts(scores: pd.DataFrame, run: Mapping[str, Any]) -> Iterator[Part]:
         few = many[many["class"].isin(names[: max(len(names) // FEW, 1)])]
         yield Part("random 10k", "", many, "random 10k ")
         yield Part("random 1k", "", few, "random 1k ")
-    printed = _sources("vaze2022", run)
+    printed = printed_sources("vaze2022", run)
     for name, rows in groups.items():
         source = printed.get(name, "")
         yield Part(name or UNKNOWN, source, rows, f" {source}" if source else f"{name} ")
@@ -96,7 +96,7 @@ def _unified(scores: pd.DataFrame, run: Mapping[str, Any]) -> Iterator[Part]:
     far, noise = unknown["group"] == "far", unknown["source"] == NOISE
     if (~far).any():
         yield Part("near", "near", unknown[~far], "near")
-    printed = _sources("kim2021", run)
+    printed = printed_sources("kim2021", run)
     for name, rows in unknown[far].groupby("source"):
         source = printed.get(name, name.replace("_", " "))
         yield Part("far", source, rows, source)
@@ -125,7 +125,7 @@ def _drawings(scores: pd.DataFrame, run: Mapping[str, Any]) -> Iterator[Part]:
     yield from (part for part in parts if len(part.rows))
 
 
-def _sources(paper: str, run: Mapping[str, Any]) -> dict[str, str]:
+def printed_sources(paper: str, run: Mapping[str, Any]) -> dict[str, str]:
     """What the paper calls sources and groups, by the names that scores tables have."""
     rows = tables.texts(paper, "sources")
     rows = rows[rows["benchmark"].isin(["", run["benchmark"]])]

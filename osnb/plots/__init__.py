@@ -53,6 +53,7 @@ from osnb.plots.tree import (
     class_tree,
     counted_tree,
     gathered,
+    marked_tree,
     marked_trees,
     reduced_tree,
     role_tree,

@@ -18,7 +18,6 @@ from osnb.plots.style import Figure, laid_out, present
 KINDS = {"far": ("far-OoD", "#009e73"), "near": ("near-OoD", "#7a4fbf")}
 KINDS |= dict.fromkeys(("wrong", "right"), ("in-distribution", "#d55e00"))
 GAP = 4  # pixels of white between a closed class and an open one
-WIDE = 12  # known classes of Figure 7 beyond which its panels stand below each other
 SOFTMAX = ["printed", "kind", "class", "known", "softmax"]
 
 
@@ -109,9 +108,9 @@ def confidence_scale(samples: pd.DataFrame, images: np.ndarray) -> Figure:
         word, color = KINDS[kind]
         ax.set_xlabel(f"{kind}\n{word}")
         ax.spines[:].set(visible=True, color=color, linewidth=3)
-    at = ranks.index(len(KINDS) - 1) / len(ranks) if KINDS.keys() <= {*samples["kind"]} else 1
-    line = {"transform": figure.transFigure, "color": "black"}
-    figure.add_artist(Line2D([at, at], [0.12, 1], linestyle="--", **line))
+    at = sum(kind != "right" for kind in samples["kind"]) / len(samples)
+    line = {"transform": figure.transFigure, "color": "black", "linestyle": "--"}
+    figure.add_artist(Line2D([at, at], [0.12, 1], gid="threshold", **line))
     figure.supxlabel("least confident \N{LONG RIGHTWARDS ARROW} most confident")
     return figure
 
@@ -132,10 +131,10 @@ def roughness(images: np.ndarray) -> np.ndarray:
 
 @laid_out
 def mean_softmax(points: pd.DataFrame) -> Figure:
-    """Figure 7: a row an unknown class, a column a known one, a panel a method.
+    """Figure 7: a row of panels a kind, a column a method; in a panel a row an unknown class.
 
-    All panels share one scale from 0 to 1, of colours that get lighter in grey too. A white line
-    parts near, far and noise.
+    All panels share one scale from 0 to 1, of colours that get lighter in grey too, and the known
+    classes, which are named below.
 
     Args:
         points: as from `kim2021.mean_softmax`; rows, columns and panels stand in order of
@@ -146,17 +145,16 @@ def mean_softmax(points: pd.DataFrame) -> Figure:
     """
     if none := absent(points, SOFTMAX):
         return none
-    points = points.assign(row=points["kind"] + ": " + points["class"])
-    rows, columns = present(points["row"]), present(points["known"])
-    starts = np.flatnonzero(~points.drop_duplicates("row")["kind"].duplicated())[1:]
-    size = {"width": 1.2 + 0.3 * len(columns), "height": 1.7 + 0.19 * len(rows)}
-    below = {"wrap": 1} if len(columns) > WIDE else {"sharey": True, "widest": np.inf}
-    figure, parts = facets(points, "printed", **size, **below)
-    for ax, part, _ in parts:
-        grid = part.pivot(index="row", columns="known", values="softmax")
+    columns = present(points["known"])
+    most = points.groupby("kind")["class"].nunique().max()
+    size = {"width": 0.8 + 0.15 * len(columns), "height": 0.5 + 0.16 * most}
+    figure, parts = facets(points, "kind", "printed", **size, sharex=True, sharey="row", widest=13)
+    for ax, part, (kind, _) in parts:
+        grid = part.pivot(index="class", columns="known", values="softmax")
+        rows = present(points.loc[points["kind"] == kind, "class"])
         heat(ax, grid.reindex(index=rows, columns=columns), low=0, high=1)
-        ax.hlines(starts, 0, len(columns), color="white", linewidth=2.5)
-        ax.tick_params(axis="x", rotation=90)
+        ax.tick_params(axis="x", rotation=90, labelsize=7)
+        ax.tick_params(axis="y", rotation=0, labelsize=7)
     axes = list(figure.axes)
     finished(figure, x="known class")
     figure.colorbar(axes[-1].collections[0], ax=axes, pad=0.01, label="mean softmax")

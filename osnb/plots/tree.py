@@ -150,14 +150,30 @@ def role_tree(tree: pd.DataFrame, classes: pd.DataFrame, counts: pd.DataFrame) -
     return figure
 
 
+def marked_tree(paths: Paths, marks: Mapping[str, str], *, panel: str) -> pd.DataFrame:
+    """A panel of `marked_trees`: the smallest tree of some nodes, each with its mark and wnid.
+
+    Args:
+        paths: for each node at least its (wnid, name) steps from the root down to the node itself.
+        marks: what each of the nodes is.
+        panel: title.
+
+    Returns:
+        As from `reduced_tree`, with columns panel and mark ("" of nodes that are not asked for).
+    """
+    tree = reduced_tree({wnid: paths[wnid] for wnid in marks})
+    mark = tree["wnid"].map(marks).fillna("")
+    named = tree["name"].where(mark == "", tree["name"] + " " + tree["wnid"])
+    return tree.assign(name=named, panel=panel, mark=mark)
+
+
 @laid_out
 def marked_trees(nodes: pd.DataFrame) -> Figure:
     """Figures 3 and 4 of Kim et al. 2021: parts of the tree, a colour for what a node is.
 
     Args:
-        nodes: trees as from `reduced_tree` below each other, and columns panel (its title) and
-            mark ("" of a node that is nothing but above others). Panels and colours stand in
-            order of appearance.
+        nodes: as from `marked_tree`, one below the other. Panels and colours stand in order of
+            appearance.
 
     Raises:
         ValueError: a column is missing.

@@ -21,7 +21,7 @@ from osnb.evidence.build import Evidence, Missing, Same, evidence
 from osnb.evidence.claims import arithmetic, compare, computed, printed
 from osnb.evidence.claims.report import SIZES as SIZES
 from osnb.evidence.claims.report import report as report
-from osnb.evidence.kim2021 import whole_splits
+from osnb.evidence.kim2021 import concentrated, whole_splits
 from osnb.evidence.names import CONFIDENCE, in_print, placed
 from osnb.evidence.palechor2023 import VALIDATION
 from osnb.evidence.tasks import WITHOUT
@@ -207,7 +207,7 @@ def of_kim2021(runs: pd.DataFrame, **settings: Any) -> Evidence:
     """Unknown detection in the pools of Table 2, with noise around CIFAR; the notebook has both."""
     runs = whole_splits(in_print(runs, "kim2021"))
     found = evidence(runs, "unified", "kim2021", **settings)
-    return found.only(found.keys["source"] != WITHOUT)
+    return found.only(found.keys["source"] != WITHOUT) + concentrated(runs, found.resamples)
 
 
 PRINTED = Catalogue(

@@ -11,6 +11,7 @@ from osnb.evidence import tables
 from osnb.evidence.across import pearson
 from osnb.evidence.build import Evidence, Missing, Same, close, least
 from osnb.evidence.claims.compare import shared
+from osnb.evidence.kim2021 import CONCENTRATION
 from osnb.evidence.palechor2023 import VALIDATION
 from osnb.evidence.tasks import WRONG
 from osnb.metrics import interval
@@ -21,6 +22,7 @@ SPREAD = 2  # standard deviations of points about a line: further off is remarka
 FURTHER = 0.1  # of AP and AUROC: ten points are substantial
 TABLE_4 = ("mnist", "svhn", "cifar10", "cifar+50", "tinyimagenet")  # its data sets
 SIDES = ("easy", "hard")
+RISE = 0.05  # of an AUROC that would count as a significant improvement: five points
 RHO_CLOSE = 0.05  # other seeds move a correlation of few points; the stated ones go from .63 to 1
 # whose accuracies and AUROCs a stated correlation is over: which rows, and one point for each of
 IMAGENET = {"place": "imagenet", "printed": "mls"}
@@ -317,3 +319,19 @@ def near_hardest(evidence: Evidence, place: str) -> np.ndarray:
         base = auroc.pop("baseline")
         gains[task] = np.max([y - base for x, y in auroc.items() if x != "mahalanobis"], axis=0)
     return gains["far"] - gains["near"]
+
+
+def none_improves_near(evidence: Evidence, place: str) -> np.ndarray:
+    """0.05 minus the largest gain over Baseline in AUROC on near samples, of all methods."""
+    near = {"place": place, "task": "near"}
+    names = [x for x in evidence.names("printed", **near) if x not in ("baseline", "mahalanobis")]
+    if not names:
+        raise Missing("no method but Baseline")
+    gains = [evidence("auroc", printed=name, **near) for name in names]
+    return RISE - (np.max(gains, axis=0) - evidence("auroc", printed="baseline", **near))
+
+
+def on_one_class(evidence: Evidence, place: str) -> np.ndarray:
+    """mean softmax on textures, the class that Baseline has most on minus the next, the least."""
+    dtd = {"place": place, "task": CONCENTRATION, "source": "dtd"}
+    return least(*(evidence("lead", printed=x, **dtd)[:1] for x in ("baseline", "ensemble", "oe")))
