@@ -105,6 +105,11 @@ def expected_log_density(drawn, of):
     return whole + sum((a - 1) * e for a, e in zip(of, logs, strict=True))
 
 
+def slow_joint(z, f, y):
+    """The slack's first column, by `slack_of`, is the second price."""
+    return 0.0 if y == NEGATIVE else slow_softmax(z, f, y) + 0.7 * (z[-1] / 2 - 1)
+
+
 SLOW = {
     "softmax": slow_softmax,
     "background": slow_background,
@@ -114,6 +119,7 @@ SLOW = {
     "arpl": slow_arpl,
     "rpl": slow_rpl,
     "edl": slow_edl,
+    "joint": slow_joint,
 }
 
 
