@@ -372,7 +372,10 @@ def regime(name: str) -> Numbers:
 
 def rules(name: str) -> Numbers:
     """Rules that are fitted, or chosen, after a training that knows a little."""
-    own = {"chosen": "tails='3 4' alphas='1 3' temperatures='1 10'", "gaussians": "features=2"}
+    own = {
+        "chosen": "tails='3 4' alphas='1 3' temperatures='1 10'",
+        "gaussians": "epochs=12 features=8",
+    }
     own = own.get(name, "tail=3 alpha=2")
     return recipe("digits", more=f"rules={name} schedule=constant {own}")
 
