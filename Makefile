@@ -69,6 +69,13 @@ golden: $(READY) ## for developers: write anew the goldens that have changed
 outputs: reproduce ## for developers: keep the miniatures' outputs in notebooks/
 	$(BIN)/osnb outputs
 
+audit: lint ## rules, known holes in the lock, kills, and ten minutes of malformed files
+	@command -v pip-audit > /dev/null || { echo "not audited: pip-audit is not installed"; exit 1; }
+	pip-audit --strict --no-deps --requirement requirements.lock
+	$(PYTEST) tests/test_kill.py tests/test_trust.py
+	$(PYTEST) tests/test_batch.py tests/test_ranks.py -k "kill or user or nobody"
+	$(BIN)/python -m tests.audit --seconds 600
+
 clean: ## remove .venv and caches; runs/ and figures/ stay
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find osnb tests notebooks -name __pycache__ -o -name .ipynb_checkpoints | xargs rm -rf
@@ -93,4 +100,4 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@echo "$(CURDIR)" > $@
 
-.PHONY: help reproduce test quick golden lint lab teach outputs clean
+.PHONY: help reproduce test audit quick golden lint lab teach outputs clean

@@ -45,7 +45,16 @@ ROOMS = {
         {"filelock", "ipykernel", "jinja2", "numpy", "pandas", "psutil", "typer", "yaml"}
         | {"bleach", "markdown_it"},
         {"dask_jobqueue", "distributed", "filelock", "jupyter_client", "papermill"}
-        | {"jsonschema", "nbclient", "nbconvert", "nbformat", "nbgrader", "numpy", "pyarrow", "rich"}
+        | {
+            "jsonschema",
+            "nbclient",
+            "nbconvert",
+            "nbformat",
+            "nbgrader",
+            "numpy",
+            "pyarrow",
+            "rich",
+        }
         | {"rocrate", "sphinx", "torch", "threadpoolctl"},
     ),
     "teach": (

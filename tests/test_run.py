@@ -137,6 +137,14 @@ def test_a_missing_file_and_a_folder_are_refused(works):
             run.plan(path)
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"cells": 5}', '{"cells": [{}]}', "[" * 100_000])
+def test_a_notebook_that_is_none_is_named(works, project, text):
+    file = project.folder / "notebooks" / f"{works.parent.name}.ipynb"
+    file.write_text(text)
+    with pytest.raises(run.Refused, match=r"\.ipynb is no whole notebook"):
+        run.plan(works)
+
+
 def test_a_pipe_in_the_place_of_a_params_file_is_refused(works):
     os.mkfifo(works.with_name("pipe.yaml"))
     with pytest.raises(run.Refused, match=r"pipe\.yaml cannot be read as a params file"):

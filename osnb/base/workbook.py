@@ -196,10 +196,14 @@ def code_cells(notebook: Path, *, parameters: bool = True) -> list[str]:
 
 def _code(notebook: Path) -> Iterator[tuple[int, str, set[str]]]:
     """Number, source and tags of each code cell."""
-    cells = json.loads(Path(notebook).read_text(encoding="utf8"))["cells"]
-    code = [cell for cell in cells if cell["cell_type"] == "code"]
-    for number, cell in enumerate(code, start=1):
-        yield number, "".join(cell["source"]), set(cell["metadata"].get("tags", []))
+    try:
+        cells = json.loads(Path(notebook).read_text(encoding="utf8"))["cells"]
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
+        found = [("".join(x["source"]), set(x["metadata"].get("tags", []))) for x in code]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{notebook} is no whole notebook ({error!r})") from None
+    for number, (text, tags) in enumerate(found, start=1):
+        yield number, text, tags
 
 
 def _parsed(text: str, notebook: Path, number: int) -> ast.Module:

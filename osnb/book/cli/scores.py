@@ -212,8 +212,10 @@ def _own(file: Path, known: int, names: list[str]):
 
     try:
         return scores.own(_columns(file), known=known, names=names)
-    except ValueError as error:
-        reason = str(error).splitlines()[0] or type(error).__name__
+    except (ValueError, OSError) as error:
+        if getattr(error, "filename", None):  # the system says which file is not there
+            raise
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(f"{file}: {reason}") from None
 
 
