@@ -44,8 +44,8 @@ ROOMS = {
         | {"experiment", "evidence", "teach"},
         {"filelock", "ipykernel", "jinja2", "numpy", "pandas", "psutil", "typer", "yaml"},
         {"dask_jobqueue", "distributed", "filelock", "jupyter_client", "papermill"}
-        | {"jsonschema", "nbclient", "nbconvert", "nbformat", "nbgrader", "numpy", "pyarrow", "rich"}
-        | {"rocrate", "sphinx", "torch", "threadpoolctl"},
+        | {"jsonschema", "nbclient", "nbconvert", "nbformat", "nbgrader", "numpy", "pyarrow"}
+        | {"rich", "rocrate", "sphinx", "torch", "threadpoolctl"},
     ),
     "teach": (
         {"base", "datasets", "losses", "metrics", "models", "protocols", "scores", "train", "book"}
