@@ -45,17 +45,8 @@ ROOMS = {
         {"filelock", "ipykernel", "jinja2", "numpy", "pandas", "psutil", "typer", "yaml"}
         | {"bleach", "markdown_it"},
         {"dask_jobqueue", "distributed", "filelock", "jupyter_client", "papermill"}
-        | {
-            "jsonschema",
-            "nbclient",
-            "nbconvert",
-            "nbformat",
-            "nbgrader",
-            "numpy",
-            "pyarrow",
-            "rich",
-        }
-        | {"rocrate", "sphinx", "torch", "threadpoolctl"},
+        | {"jsonschema", "nbclient", "nbconvert", "nbformat", "nbgrader", "numpy", "pyarrow"}
+        | {"rich", "rocrate", "sphinx", "torch", "threadpoolctl"},
     ),
     "teach": (
         {"base", "datasets", "losses", "metrics", "models", "protocols", "scores", "train", "book"}
