@@ -38,6 +38,9 @@ def score(
     conventions: Annotated[
         bool, typer.Option("--conventions", help="The scores under the rules of public libraries.")
     ] = False,
+    choose: Annotated[
+        bool, typer.Option("--choose", help="Pick on half the unknown classes, report the others.")
+    ] = False,
     json: Json = None,
     out: Annotated[Path | None, typer.Option(help="csv file to write as well.")] = None,
 ):
@@ -66,6 +69,12 @@ def score(
 
         about = {"files": [str(file)], "notes": notes, "rows": list(compared(samples[0]))}
         return _write(about, json, out, "one set of scores, each measure under several rules")
+    if choose:
+        from osnb.evidence.choice import choice
+
+        rows = choice(samples[0], seed=seed, resamples=resamples)
+        about = {"files": [str(file)], "notes": notes, "rows": rows}
+        return _write(about, json, out, "AUROC; differs: from the best, after Holm's correction")
     if against:
         samples[1] = of.matched(*samples)
     rows = list(of.measures(samples, unit, seed=seed, resamples=resamples))
