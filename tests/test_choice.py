@@ -1,7 +1,11 @@
 """The best of many: picked on half of the unknown classes, reported on the rest."""
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
+from test_cli import osnb
 
 from osnb import metrics, scores
 from osnb.evidence.choice import choice, holm
@@ -55,6 +59,17 @@ def test_no_class_of_the_pick_is_in_the_report():
     (row, *_) = choice(of, seed=0, resamples=30)
     # AUROC: of each half, the mean over its classes of 1/2 for class 0 and 0 for the others
     assert {row["picked on"], row["value"]} == {0.0, 0.1}
+
+
+def test_the_command_says_how_many_draws_it_takes(tmp_path):
+    of, file = own(noise=3), tmp_path / "a.csv"
+    columns = {"label": of.label, "pred": of.pred, "class": of.unit}
+    pd.DataFrame(columns | of.scores).to_csv(file, index=False)
+    code, out, err = osnb("score", file, "--choose", "--resamples", 119)
+    assert (code, err) == (0, "osnb: 4 scores need --resamples 120 for any to differ\n")
+    assert out.startswith("AUROC; differs: from the best, after Holm's correction\n")
+    found = json.loads(osnb("score", file, "--choose", "--resamples", 120, "--json", "-")[1])
+    assert (found["rows"], found["notes"]) == (choice(of, seed=0, resamples=120), [])
 
 
 def test_one_score_or_no_class_leaves_nothing_to_choose():

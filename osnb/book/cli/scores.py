@@ -64,17 +64,9 @@ def score(
     files = [file, against] if against else [file]
     samples = [_own(each, known, names or ()) for each in files]
     notes = [note for each in samples for note in each.notes]
-    if conventions:
-        from osnb.evidence.conventions import conventions as compared
-
-        about = {"files": [str(file)], "notes": notes, "rows": list(compared(samples[0]))}
-        return _write(about, json, out, "one set of scores, each measure under several rules")
-    if choose:
-        from osnb.evidence.choice import choice
-
-        rows = choice(samples[0], seed=seed, resamples=resamples)
-        about = {"files": [str(file)], "notes": notes, "rows": rows}
-        return _write(about, json, out, "AUROC; differs: from the best, after Holm's correction")
+    if conventions or choose:
+        rows, title = _apart(samples[0], choose, notes, seed=seed, resamples=resamples)
+        return _write({"files": [str(file)], "notes": notes, "rows": rows}, json, out, title)
     if against:
         samples[1] = of.matched(*samples)
     rows = list(of.measures(samples, unit, seed=seed, resamples=resamples))
@@ -82,6 +74,20 @@ def score(
     about = {"files": [*map(str, files)], "unit": unit, "resamples": resamples, "seed": seed}
     title = f"95 % intervals over {UNITS[unit]}"
     return _write(about | {"notes": notes, "rows": rows}, json, out, title)
+
+
+def _apart(own, choose: bool, notes: list[str], **draws: int) -> tuple[list[dict], str]:
+    """The rows of --choose, or else of --conventions, and their title."""
+    from osnb.evidence import choice, conventions
+
+    if not choose:
+        rows = list(conventions.conventions(own))
+        return rows, "one set of scores, each measure under several rules"
+    rows = choice.choice(own, **draws)
+    enough = round(2 * (len(rows) - 1) / choice.LEVEL)
+    if draws["resamples"] < enough:
+        notes.append(f"{len(rows)} scores need --resamples {enough} for any to differ")
+    return rows, "AUROC; differs: from the best, after Holm's correction"
 
 
 def threshold(
