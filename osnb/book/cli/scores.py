@@ -39,6 +39,9 @@ def score(
     conventions: Annotated[
         bool, typer.Option("--conventions", help="The scores under the rules of public libraries.")
     ] = False,
+    choose: Annotated[
+        bool, typer.Option("--choose", help="Pick on half the unknown classes, report the others.")
+    ] = False,
     json: Json = None,
     out: Annotated[Path | None, typer.Option(help="csv file to write as well.")] = None,
 ):
@@ -62,11 +65,9 @@ def score(
     files = [file, against] if against else [file]
     samples = [_own(each, known, names or ()) for each in files]
     notes = [note for each in samples for note in each.notes]
-    if conventions:
-        from osnb.evidence.conventions import conventions as compared
-
-        about = {"files": [str(file)], "notes": notes, "rows": list(compared(samples[0]))}
-        return _write(about, json, out, "one set of scores, each measure under several rules")
+    if conventions or choose:
+        rows, title = _apart(samples[0], choose, notes, seed=seed, resamples=resamples)
+        return _write({"files": [str(file)], "notes": notes, "rows": rows}, json, out, title)
     if against:
         samples[1] = of.matched(*samples)
     rows = list(of.measures(samples, unit, seed=seed, resamples=resamples))
@@ -74,6 +75,20 @@ def score(
     about = {"files": [*map(str, files)], "unit": unit, "resamples": resamples, "seed": seed}
     title = f"95 % intervals over {UNITS[unit]}"
     return _write(about | {"notes": notes, "rows": rows}, json, out, title)
+
+
+def _apart(own, choose: bool, notes: list[str], **draws: int) -> tuple[list[dict], str]:
+    """The rows of --choose, or else of --conventions, and their title."""
+    from osnb.evidence import choice, conventions
+
+    if not choose:
+        rows = list(conventions.conventions(own))
+        return rows, "one set of scores, each measure under several rules"
+    rows = choice.choice(own, **draws)
+    enough = round(2 * (len(rows) - 1) / choice.LEVEL)
+    if draws["resamples"] < enough:
+        notes.append(f"{len(rows)} scores need --resamples {enough} for any to differ")
+    return rows, "AUROC; differs: from the best, after Holm's correction"
 
 
 def threshold(

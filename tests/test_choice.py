@@ -1,0 +1,87 @@
+"""The best of many: picked on half of the unknown classes, reported on the rest."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_cli import osnb
+
+from osnb import metrics, scores
+from osnb.evidence.choice import choice, holm
+
+P = np.random.default_rng(0).random(12) ** 3
+
+
+def own(good=1.5, noise=20, classes=10):
+    """One good score and many of noise, of 300 known samples and 30 of each unknown class."""
+    rng = np.random.default_rng(1)
+    label = np.r_[np.arange(300) % 3, np.full(30 * classes, -2)]
+    unit = np.array([f"k{y}" if y >= 0 else f"u{i % classes}" for i, y in enumerate(label)])
+    columns = {f"noise{i}": rng.normal(size=len(label)) for i in range(noise)}
+    columns["good"] = rng.normal(size=len(label)) + good * (label >= 0)
+    return scores.own({"label": label, "pred": np.maximum(label, 0), "class": unit} | columns)
+
+
+def test_holms_correction_is_its_definition_read_slowly():
+    wanted = []
+    for p in P:
+        before = [q for q in sorted(P) if q <= p]
+        wanted.append(min(1, max((len(P) - i) * q for i, q in enumerate(before))))
+    np.testing.assert_allclose(holm(P), wanted)
+    assert (holm(P) >= P).all()
+
+
+def test_the_best_differs_from_noise_after_the_correction():
+    rows = choice(own(), seed=0, resamples=1000)
+    assert [row["score"] for row in rows if row["best"]] == ["good"]
+    assert all(row["differs"] for row in rows if not row["best"])
+    assert rows[0]["value"] == pytest.approx(0.855, abs=0.05)  # Phi(1.5 / sqrt 2)
+
+
+def test_the_best_of_noise_is_reported_without_the_luck_that_picked_it():
+    gains = []
+    for seed in range(12):
+        (best,) = (row for row in choice(own(good=0), seed=seed, resamples=30) if row["best"])
+        gains.append(best["picked on"] - best["value"])
+    assert np.mean(gains) > 0.02
+    rows = choice(own(good=0), seed=0, resamples=1000)
+    assert not any(row["differs"] for row in rows)
+
+
+def test_no_class_of_the_pick_is_in_the_report():
+    of = own()
+    for name, column in of.scores.items():  # each unknown class gets a score of its own
+        column[:] = np.where(
+            of.label >= 0, 0, [float(unit[1:]) if unit[0] == "u" else 0 for unit in of.unit]
+        )
+        column += 0 if name == "good" else 1e-3
+    (row, *_) = choice(of, seed=0, resamples=30)
+    # AUROC: of each half, the mean over its classes of 1/2 for class 0 and 0 for the others
+    assert {row["picked on"], row["value"]} == {0.0, 0.1}
+
+
+def test_the_command_says_how_many_draws_it_takes(tmp_path):
+    of, file = own(noise=3), tmp_path / "a.csv"
+    columns = {"label": of.label, "pred": of.pred, "class": of.unit}
+    pd.DataFrame(columns | of.scores).to_csv(file, index=False)
+    code, out, err = osnb("score", file, "--choose", "--resamples", 119)
+    assert (code, err) == (0, "osnb: 4 scores need --resamples 120 for any to differ\n")
+    assert out.startswith("AUROC; differs: from the best, after Holm's correction\n")
+    found = json.loads(osnb("score", file, "--choose", "--resamples", 120, "--json", "-")[1])
+    assert (found["rows"], found["notes"]) == (choice(of, seed=0, resamples=120), [])
+
+
+def test_one_score_or_no_class_leaves_nothing_to_choose():
+    with pytest.raises(ValueError, match="got 1 scores, 10 unknown classes"):
+        choice(own(noise=0), seed=0, resamples=30)
+    with pytest.raises(ValueError, match="got 21 scores, 0 unknown classes"):
+        choice(own()._replace(unit=()), seed=0, resamples=30)
+
+
+def test_the_report_is_the_auroc_of_the_rows_that_did_not_pick():
+    of = own()
+    rows = {row["score"]: row for row in choice(of, seed=3, resamples=30)}
+    total = metrics.auroc(of.scores["good"][:300], of.scores["good"][300:])
+    halves = rows["good"]["picked on"], rows["good"]["value"]
+    assert min(halves) < total < max(halves)
