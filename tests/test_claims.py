@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from osnb import metrics
 from osnb.book.cli import app
-from osnb.evidence import across, claims, tables
+from osnb.evidence import across, claims, kim2021, tables
 from osnb.evidence.build import Evidence, Missing, close, least
 from osnb.evidence.claims import Basis, computed, decision
 
@@ -72,6 +72,27 @@ def test_evidence_adds_up_and_what_one_side_lacks_is_missing():
 def test_the_least_of_some_numbers_decides_whether_each_is_above_0():
     assert least(np.array([1.0, 2.0]), np.array([3.0, -1.0])).tolist() == [1, -1]
     assert close(np.array([0.5, 0.9]), 0.6, within=0.2) == pytest.approx([0.1, -0.1])
+
+
+def test_a_lead_is_of_the_class_that_baseline_has_most_on_in_the_same_split(monkeypatch):
+    keys = ["run", "benchmark", "place", "split", "method"]
+    rows = [("a", 0, "softmax", 0.6, 0.3, 0.1), ("b", 0, "oe", 0.2, 0.5, 0.3)]
+    rows += [
+        ("c", 1, "softmax", 0.1, 0.2, 0.7),
+        ("d", 1, "oe", 0.1, 0.3, 0.6),
+        ("e", 2, "oe", 1, 0, 0),
+    ]
+    means = pd.DataFrame(rows, columns=["run", "split", "method", "0", "1", "2"])
+    means = means.assign(benchmark="cifar40", place="cifar", source="patterns")
+    monkeypatch.setattr(tables, "artefacts", lambda *_: means)
+    found = kim2021.concentrated(means[keys], resamples=2)
+    assert found.keys["run"].tolist() == ["a", "b", "c", "d"]  # split 2 has no Baseline
+    assert set(found.keys["source"]) == {"dtd"}
+    assert found("lead", printed="baseline", split="0") == pytest.approx([0.3] * 3)
+    assert found("lead", printed="oe", split="0") == pytest.approx([-0.3] * 3)
+    assert found("lead", printed="oe", split="1") == pytest.approx([0.3] * 3)
+    monkeypatch.setattr(tables, "artefacts", lambda *_: means[[]])
+    assert len(kim2021.concentrated(means[keys], resamples=2).keys) == 0
 
 
 # Predicates
