@@ -5,7 +5,6 @@ import os
 import sys
 import threading
 
-import cloudpickle
 import torch
 from torch import distributed
 
@@ -16,6 +15,8 @@ JOIN = 60  # seconds that processes may take to meet
 
 def main(store: str) -> None:
     """Join the others through the file `store`, then do the job that our owner has written."""
+    import cloudpickle
+
     size = int.from_bytes(sys.stdin.buffer.read(8), "big")
     content = sys.stdin.buffer.read(size)
     threading.Thread(target=_end_with_owner, daemon=True).start()
