@@ -78,7 +78,8 @@ def noted(settings: dict[str, Any], name: str) -> dict[str, Any]:
         if isinstance(part, dict):
             files = [Path(part[key]) for key in PATHS if key in part]
             files += [user.file(part["name"])] if ":" in part["name"] else []
-            files += [workbook.out() / part["weights"]] if part.get("weights") else []
+            if kind == "network" and part.get("weights"):  # those of a training are its own affair
+                files += [workbook.out() / part["weights"]]
             if files:
                 settings[kind] |= {"digest": workbook.digest(*map(_content_of, files))[:16]}
     return settings

@@ -424,9 +424,14 @@ def class_gaussians(train: Outputs, labels: np.ndarray, *, known: int) -> Rule:
             f"class; class {few} has {len(parts[few])}: train longer, or with fewer features"
         )
     means = [part.mean(axis=0) for part in parts]
-    lower = [
-        np.linalg.cholesky(np.cov(part.T, ddof=1).reshape(features.shape[1], -1)) for part in parts
-    ]
+    size = features.shape[1]
+    spreads = [np.cov(part.T, ddof=1).reshape(size, size) for part in parts]
+    if flat := [c for c in range(known) if np.linalg.matrix_rank(spreads[c]) < size]:
+        raise ValueError(
+            f"the features of class {flat[0]} do not vary in all {size} directions: its Gaussian has "
+            "no density; use a network whose features are not cut at 0, such as ladder"
+        )
+    lower = [np.linalg.cholesky(spread) for spread in spreads]
 
     def rule(out: Outputs, *, known: int) -> np.ndarray:
         _same((len(means), len(means[0])), (known, np.shape(out.features)[1]))
