@@ -15,6 +15,11 @@ QUIET := "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "
 PAGE := .venv/etc/jupyter/labconfig/page_config.json
 NO_GRADING := "disabledExtensions": {"@jupyter/nbgrader": true}
 PAGES := "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}}
+define LAB
+@mkdir -p $(SETTINGS) && echo '{$(PAGES), $(QUIET)}' > $(SETTINGS)/overrides.json
+@mkdir -p $(dir $(PAGE)) && { [ -f $(PAGE) ] || echo '{$(NO_GRADING)}' > $(PAGE); }
+endef
+ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 # `pytest --nbval-lax notebooks/` in two halves, which write to a temporary folder: those that
 # read results find the committed scores there, not what the training ones have just made
 NBVAL := $(PYTEST) --nbval-lax --nbval-current-env
@@ -48,11 +53,15 @@ lint: $(READY) ## hold code, notebooks and params files against their rules
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/osnb check
 
-lab: $(READY) ## open JupyterLab at the index of the notebooks
-	@mkdir -p $(SETTINGS) && echo '{$(PAGES), $(QUIET)}' > $(SETTINGS)/overrides.json
-	@mkdir -p $(dir $(PAGE)) && { [ -f $(PAGE) ] || echo '{$(NO_GRADING)}' > $(PAGE); }
-	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
-	  --LabApp.default_url=/lab/tree/notebooks/README.md
+lab: $(READY) ## open JupyterLab at your own copy of the notebooks, in learn/
+	$(BIN)/osnb course --learn learn
+	$(LAB)
+	OSNB_OUT=$(CURDIR)/learn $(BIN)/jupyter lab --ServerApp.root_dir=$(CURDIR)/learn \
+	  $(ROOT) --LabApp.default_url=/lab/tree/README.md
+
+teach: $(READY) ## open JupyterLab at the notebooks themselves, with solutions and answers
+	$(LAB)
+	$(BIN)/jupyter lab $(ROOT) --LabApp.default_url=/lab/tree/notebooks/README.md
 
 golden: $(READY) ## for developers: write anew the goldens that have changed
 	$(BIN)/python -m osnb.book.goldens
@@ -84,4 +93,4 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@echo "$(CURDIR)" > $@
 
-.PHONY: help reproduce test quick golden lint lab outputs clean
+.PHONY: help reproduce test quick golden lint lab teach outputs clean

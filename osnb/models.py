@@ -73,10 +73,11 @@ class Points(nn.Module):
 class Flow(nn.Module):
     """A linear layer and a density of the features, the head of OpenHybrid (Zhang et al. 2020).
 
-    The density is that of a residual flow (Chen et al. 2019), of steps z <- z + g(z) whose g
-    changes by less than z does, so that each can be undone, and a standard normal at its end:
+    The density is that of a residual flow (Chen et al. 2019), with a standard normal at its end.
+    A step moves and stretches z, and adds a g(z) that changes by less than z, so it can be undone:
 
-        slack = -log p(f) / D,   log p(f) = log N(z_end; 0, I) + sum_steps log det(I + dg/dz)
+        z <- y + g(y),  y = (z + b) e^a        slack = -log p(f) / D
+        log p(f) = log N(z_end; 0, I) + sum_steps log det(I + dg/dy) + sum_d a_d
 
     The determinant is worked out, where Chen et al. estimate it: D is small.
 
@@ -100,20 +101,22 @@ class Flow(nn.Module):
 
 
 class _Step(nn.Module):
-    """z + g(z) and log det(I + dg/dz), with g = 0.9 W swish(V z + v) + w and |V|, |W| <= 1."""
+    """A step of `Flow` and its log det, with g(y) = 0.9 W swish(V y + v) + w and |V|, |W| <= 1."""
 
     def __init__(self, width: int):
         super().__init__()
         self.first, self.second = (spectral_norm(nn.Linear(width, width)) for _ in range(2))
+        self.moved, self.scale = nn.Parameter(torch.zeros(width)), nn.Parameter(torch.zeros(width))
 
     def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
         v, w = self.first.weight, 0.9 * self.second.weight
-        x = z @ v.T + self.first.bias
+        y = (z + self.moved) * self.scale.exp()
+        x = y @ v.T + self.first.bias
         share = x.sigmoid()
         slope = share * (1 + x * (1 - share)) / 1.1  # of x sigmoid(x) / 1.1, nowhere above 1
         change = torch.eye(z.shape[1], device=z.device) + (w * slope[:, None]) @ v
-        moved = z + (x * share / 1.1) @ w.T + self.second.bias
-        return moved, torch.linalg.slogdet(change).logabsdet
+        ahead = y + (x * share / 1.1) @ w.T + self.second.bias
+        return ahead, torch.linalg.slogdet(change).logabsdet + self.scale.sum()
 
 
 def linear(*, features: int, classes: int, bias: bool) -> nn.Linear:
@@ -121,8 +124,14 @@ def linear(*, features: int, classes: int, bias: bool) -> nn.Linear:
     return nn.Linear(features, classes, bias=bias)
 
 
+def unbiased(*, features: int, classes: int) -> nn.Linear:
+    """`linear` without bias, so that a logit is two norms and an angle (Vaze et al., App. B)."""
+    return linear(features=features, classes=classes, bias=False)
+
+
 HEADS = Catalogue(
     linear=linear,
+    unbiased=unbiased,
     arpl=partial(Points, turn=1.0),  # Chen et al. 2021: distance less dot product
     rpl=partial(Points, turn=0.0),  # Chen et al. 2020: the distance alone
     flow=Flow,  # Zhang et al. 2020: a linear layer, and the density of the features

@@ -13,6 +13,7 @@ import pytest
 from osnb.base import workbook
 from osnb.book import report
 from osnb.evidence import gallery
+from osnb.teach import course
 
 pytestmark = browser.MARKS
 
@@ -83,14 +84,15 @@ def test_figures_keep_white_paper_in_dark_mode(site, page):
 
 @pytest.fixture
 def opened(tmp_path):
-    """What `make lab` opens, served from the project's folder, with the settings it writes."""
+    """What `make lab` opens, the learner's folder, with the settings it writes."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     words = ["make", "-C", str(workbook.root()), "--dry-run", "lab"]
     plan = subprocess.run(words, capture_output=True, text=True, check=True, env=env).stdout
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "overrides.json").write_text(re.search(r"echo '(.+)' >", plan)[1])
     url = re.search(r"--LabApp.default_url=\S+", plan)[0]
-    words = (f"--ServerApp.root_dir={workbook.root()}", f"--LabApp.app_settings_dir={tmp_path}/app")
+    course.learn(tmp_path / "learn")
+    words = (f"--ServerApp.root_dir={tmp_path}/learn", f"--LabApp.app_settings_dir={tmp_path}/app")
     with browser.serving(tmp_path, *words, url) as (address, token):
         yield f"{address}/?token={token}"
 
@@ -98,7 +100,7 @@ def opened(tmp_path):
 def test_make_lab_opens_the_index_as_a_page_whose_links_open_notebooks(opened, page):
     page.goto(opened)
     page.wait_for_selector(".jp-MarkdownViewer h1", timeout=browser.START * 1000)
-    assert "/lab/tree/notebooks/README.md" in page.url
+    assert "/lab/tree/README.md" in page.url
     assert page.locator(".jp-FileEditor").count() == 0
     names = sorted(path.stem for path in (workbook.root() / "notebooks").glob("*.ipynb"))
     rows = page.locator(".jp-MarkdownViewer table").first.locator("tbody tr")

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from osnb.base import workbook
 from osnb.book.cli import app
 from osnb.teach import course
-from osnb.teach.course.leaks import without_hidden_tests
+from osnb.teach.course.leaks import leaks, without_hidden_tests
 
 PUBLIC = sorted((workbook.root() / "notebooks").glob("*.ipynb"))
 PACKAGE = workbook.PACKAGE
@@ -138,6 +138,22 @@ def test_a_copy_is_a_project_of_its_own(work, tmp_path, monkeypatch):
     assert done.stdout.split() == [str(student), str(student)]
 
 
+def test_a_learners_folder_gets_what_it_lacks_and_keeps_what_was_written(work, tmp_path):
+    (work / "notebooks" / "README.md").write_text("The index.")
+    code, out, _ = osnb("--learn", tmp_path / "learn")
+    assert (code, out) == (0, f"{tmp_path / 'learn'}: 1 notebooks added\n")
+    mine = tmp_path / "learn" / "50_work.ipynb"
+    assert leaks(tmp_path / "learn", work / "notebooks") == []
+    assert LINE not in mine.read_text()
+    mine.write_text(mine.read_text().replace("...", "return 1"))
+    before = mine.read_bytes()
+    assert osnb("--learn", tmp_path / "learn")[1].endswith("0 notebooks added\n")
+    assert mine.read_bytes() == before
+    mine.unlink()
+    assert course.learn(tmp_path / "learn") == ["50_work.ipynb"]
+    assert {x.name for x in (tmp_path / "learn").iterdir()} == {"50_work.ipynb", "README.md"}
+
+
 def test_what_is_there_is_never_replaced_and_an_error_leaves_nothing(work, tmp_path):
     (tmp_path / "S").mkdir()
     (tmp_path / "S" / "mine.txt").write_text("mine")
@@ -158,6 +174,7 @@ def test_what_is_there_is_never_replaced_and_an_error_leaves_nothing(work, tmp_p
         (("--out", "x", "--teacher", "--bundle"), "without --teacher"),
         (("--out", "x", "--wheels", "w"), "--wheels needs it"),
         (("--check", "x", "--bundle"), "takes no other option"),
+        (("--learn", "x", "--teacher"), "takes no other option"),
         (("--check", "nowhere.zip"), "nowhere.zip is not there"),
     ],
 )

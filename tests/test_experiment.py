@@ -116,6 +116,8 @@ def test_a_network_that_drops_takes_the_place_of_one_that_does_not_and_keeps_its
 def test_external_images_come_with_what_needs_some_or_when_asked_for():
     of = {name: Experiment.named("tinyimagenet", method=name) for name in ("edl", "oe")}
     assert [each.settings["external"] for each in of.values()] == ["", "quickdraw_kim"]
+    assert Experiment.named("closed", method="oe").settings["external"] == "quickdraw_kim"
+    assert "external" not in Experiment.named("closed", method="softmax").settings
     asked = Experiment.named("tinyimagenet", method="edl", overrides="external=quickdraw_kim")
     assert asked.settings["external"] == "quickdraw_kim"
     with pytest.raises(ValueError, match="outlier needs negatives"):

@@ -109,6 +109,9 @@ def new_flow(features=6):
 
 def test_the_slack_of_a_flow_is_its_density_by_its_jacobian():
     flow = new_flow().double().eval()
+    for step in flow.steps:
+        for own in (step.scale, step.moved):
+            torch.nn.init.normal_(own, 0, 0.3)
     f = torch.randn(4, 6, dtype=torch.float64)
 
     def end(x):
@@ -136,7 +139,7 @@ def test_a_flow_s_density_sums_to_1_and_each_step_can_be_undone():
     torch.testing.assert_close(x, grid, atol=1e-3, rtol=1e-3)
 
 
-@pytest.mark.parametrize(("weight", "learned"), [(0.3, True), (0.0, False)])
+@pytest.mark.parametrize(("weight", "learned"), [(0.1, True), (0.0, False)])
 def test_known_digits_are_denser_than_unknown_ones_if_density_has_a_price(
     weight, learned, tmp_path
 ):
@@ -148,5 +151,5 @@ def test_known_digits_are_denser_than_unknown_ones_if_density_has_a_price(
     with torch.no_grad():
         direct = -model(IMAGES[TEST]).slack[:, 0]
     np.testing.assert_allclose(score, direct.numpy(), rtol=1e-3, atol=1e-4)
-    assert (auroc(score) > 0.75) == learned
+    assert (auroc(score) > 0.6) == learned
     assert np.mean(out.logits.argmax(1)[KNOWN] == LABELS[TEST].numpy()[KNOWN]) > 0.9

@@ -198,7 +198,7 @@ REFUSED = [
     (lambda: across.contrasts(Evidence(ONE, {}), [("", "", "", "near")]), "above or within; got"),
     (lambda: plots.contrasts(ONE), "finding, place, number"),
     (lambda: plots.method_gains(ONE), "place, printed, kind"),
-    (lambda: plots.feature_norms(ONE), "norm_of_classes"),
+    (lambda: plots.feature_norms(ONE, ONE), "norm_of_classes"),
     (lambda: plots.feature_plane(ONE, epochs=[1]), "epoch, role, class, x, y"),
     (lambda: plots.rules_by_set(ONE), "printed, source, near, auroc"),
     (lambda: plots.rules_by_set(ONE[:0]), "got 0 rows"),

@@ -32,10 +32,11 @@ def outputs(epochs=(1, 2), classes=("a class", "another of a very long name", "t
     return pd.concat([base.assign(x=e * base["x"], y=e * base["y"], epoch=e) for e in epochs])
 
 
+NONE = pd.DataFrame()
 FIGURES = {
-    "norms": lambda: plots.feature_norms(WHOLE),
-    "without a plane": lambda: plots.feature_norms(history()),
-    "nothing": lambda: plots.feature_norms(pd.DataFrame()),
+    "norms": lambda: plots.feature_norms(WHOLE, outputs((3, 7, 9)), snapshots=[3, 7, 9]),
+    "without a plane": lambda: plots.feature_norms(history(), NONE, snapshots=[1, 2]),
+    "nothing": lambda: plots.feature_norms(NONE, NONE),
     "plane": lambda: plots.feature_plane(outputs(), epochs=[1, 2]),
     "four planes": lambda: plots.feature_plane(outputs((1, 2, 5, 9)), epochs=[1, 2, 5, 9]),
     "one plane": lambda: plots.feature_plane(outputs(), epochs=[2]),
@@ -53,42 +54,53 @@ def drawn(ax):
 
 
 def test_panels_have_the_letters_of_the_caption_and_draw_the_columns_of_their_network():
-    figure = plots.feature_norms(WHOLE, snapshots=[3, 7])
+    table = outputs((3, 7, 9))
+    figure = plots.feature_norms(WHOLE, table, snapshots=[3, 7, 9])
     titles = [ax.get_title(loc="left") for ax in figure.axes]
-    assert [title[0] for title in titles] == list("abcghi   ")
-    assert [title[-6:] for title in (*titles[:3], titles[6])] == ["D = 64", " D = 2"] * 2
+    assert [title[0] for title in titles] == list("abcdefghi")
+    assert [title[4:] for title in titles[:3]] == ["D = 64", "D = 2", "D = 64"]
+    assert [title[4:] for title in titles[3:6]] == ["epoch 3", "epoch 7", "epoch 9"]
+    for ax, epoch in zip(figure.axes[3:6], (3, 7, 9), strict=True):
+        *marks, _, _ = ax.lines
+        places = np.concatenate([line.get_xydata() for line in marks])
+        part = table[table["epoch"] == epoch]
+        assert sorted(map(tuple, places)) == sorted(zip(part["x"], part["y"], strict=True))
     rules = {"MLS": "max_logit", "MSP": "max_softmax", "norm alone": "feature_norm"}
-    for features, lengths, aurocs in ((2, 1, 6), (64, 0, 2)):
+    for features, lengths in ((2, 1), (64, 0)):
         one = history(features)
         norms = {role: one[f"norm_{role}"].tolist() for role in ("known", "unknown")}
         norms["head's rows"] = one["norm_of_classes"].tolist()
         assert drawn(figure.axes[lengths]) == norms
-        auroc = {name: one[f"auroc_{rule}"].tolist() for name, rule in rules.items()}
-        assert drawn(figure.axes[aurocs]) == auroc
+    auroc = {name: history()[f"auroc_{rule}"].tolist() for name, rule in rules.items()}
+    assert drawn(figure.axes[2]) == auroc
     marks = [line.get_xdata()[0] for line in figure.axes[1].lines if line.get_linestyle() == "--"]
-    assert [mark for mark in marks if mark in (3, 7)] == [3, 7]
+    assert [mark for mark in marks if mark in (3, 7, 9)] == [3, 7, 9]
+    with pytest.raises(ValueError, match="three snapshots at most"):
+        plots.feature_norms(WHOLE, table, snapshots=[1, 2, 3, 4])
 
 
 def test_weight_decays_are_compared_of_the_networks_that_are_no_plane():
-    axes = [*plots.feature_norms(WHOLE).axes[3:6], *plots.feature_norms(WHOLE).axes[7:]]
+    axes = plots.feature_norms(WHOLE, NONE).axes[3:]
+    assert len(axes) == 3
     for ax in axes:
         assert list(drawn(ax)) == ["weight decay 0", "weight decay 0.5", "weight decay 2"]
     assert drawn(axes[0])["weight decay 2"] == history(decay=2.0)["norm_known"].tolist()
     assert drawn(axes[1])["weight decay 2"] == history(decay=2.0)["norm_unknown"].tolist()
-    assert drawn(axes[3])["weight decay 0.5"] == pytest.approx(np.linspace(1, 1.5, 12))
+    rows = history(decay=0.5)["norm_of_classes"].tolist()
+    assert drawn(axes[2])["weight decay 0.5"] == rows
 
 
 def test_seeds_of_one_kind_are_one_line_their_mean_in_a_band():
     longer = history().assign(norm_known=lambda h: 3 * h["norm_known"])
-    ax = plots.feature_norms(pd.concat([history(), longer])).axes[0]
+    ax = plots.feature_norms(pd.concat([history(), longer]), NONE).axes[0]
     assert drawn(ax)["known"] == pytest.approx((2 * history()["norm_known"]).tolist())
     assert len(ax.collections) == 1
 
 
 def test_panels_without_a_run_say_so():
-    figure = plots.feature_norms(history())
+    figure = plots.feature_norms(history(), NONE, snapshots=[1, 2])
     said = [[text.get_text() for text in ax.texts] for ax in figure.axes]
-    assert said == [[], ["not run"], *[[]] * 4, ["not run"], [], []]
+    assert said == [[], ["not run"], [], *[["not run"]] * 2, [], [], []]
 
 
 def test_every_image_is_drawn_once_at_its_place_and_arcs_have_the_mean_norms():

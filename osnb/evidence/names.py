@@ -68,13 +68,15 @@ def printed_as(
 EXPOSED = "EOS / OE"  # one loss: outlier exposure's second term is that of J_E
 METHODS = {"background": "BG", "entropic": EXPOSED, "oe": EXPOSED, "arpl_cs": "ARPL + CS"}
 METHODS |= {name: name.upper() for name in ("arpl", "rpl", "osrci", "proser", "c2ae", "crl", "edl")}
+METHODS |= {"vos": "VOS", "crosr": "CROSR", "cgdl": "CGDL", "openhybrid": "OpenHybrid"}
 METHODS |= {"augmix": "AugMix", "mcdropout": "MC dropout", "ensemble": "Ensemble"}
 RULES = {CONFIDENCE: "MSP", "max_logit": "MLS", "energy": "energy", "negative_entropy": "entropy"}
 RULES |= {"feature_norm": "feature norm", "odin": "ODIN", "openmax": "OpenMax"}
 RULES |= {"mahalanobis": "Mahalanobis", "own": "own"}
 # the rule by which its paper reads a method; all others by the largest softmax
 READ_BY = dict.fromkeys(("rpl", "arpl", "arpl_cs"), "max_logit")
-READ_BY |= dict.fromkeys(("osrci", "proser", "c2ae"), "own")
+READ_BY |= dict.fromkeys(("osrci", "proser", "c2ae", "cgdl", "openhybrid"), "own")
+READ_BY |= {"crosr": "openmax", "vos": "energy"}
 
 
 def network_name(method: str, regime: str) -> str:

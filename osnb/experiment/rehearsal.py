@@ -368,7 +368,8 @@ def regime(name: str) -> Numbers:
 
 def rules(name: str) -> Numbers:
     """Rules that are fitted, or chosen, after a training that knows a little."""
-    own = "tail=3 alpha=2" if name != "chosen" else "tails='3 4' alphas='1 3' temperatures='1 10'"
+    own = {"chosen": "tails='3 4' alphas='1 3' temperatures='1 10'", "gaussians": "features=2"}
+    own = own.get(name, "tail=3 alpha=2")
     return recipe("digits", more=f"rules={name} schedule=constant {own}")
 
 

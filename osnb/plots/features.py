@@ -1,6 +1,7 @@
 """Where features go: their norms (Figure 7 of Vaze et al. 2022), their plane."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from textwrap import shorten
 
 import numpy as np
@@ -23,38 +24,39 @@ SWEEP = {
     "norm_known": "norm of known",
     "norm_unknown": "norm of unknown",
     "norm_of_classes": "norm of head's rows",
-    "ratio": "known / unknown",
-    "auroc_max_logit": "AUROC, MLS",
 }
 COLUMNS = ["features", "weight_decay", "epoch", *NORMS, *HEAD, *RULES]
 
 
 @laid_out
-def feature_norms(history: pd.DataFrame, *, snapshots: Sequence[int] = ()) -> Figure:
-    """Figure 7 but d to f: norms of features and of the head's rows, and AUROC, epoch by epoch.
+def feature_norms(
+    history: pd.DataFrame, outputs: pd.DataFrame, *, snapshots: Sequence[int] = ()
+) -> Figure:
+    """Figure 7, its nine panels under the letters of its caption.
 
-    Letters are those of its caption: a and c are of networks with many features, b of two, all
-    with the least weight decay that there is; g to i the former by weight decay. Panels without a
-    letter are not in the paper. Several runs of one kind are drawn as their mean, in a band from
-    the smallest to the largest. A kind without a run says so.
+    a and c are of networks with many features, b and d to f of two, all with the least weight
+    decay that there is; g to i the former by weight decay. Several runs of one kind are drawn as
+    their mean, in a band from the smallest to the largest. A kind without a run says so.
 
     Args:
         history: one row per run and epoch; columns features (D), weight_decay, epoch, norm_known,
             norm_unknown, norm_of_classes (>= 0, unit of the features), auroc_max_logit,
             auroc_max_softmax and auroc_feature_norm, in [0, 1]. May be without rows.
-        snapshots: epochs that b marks, whose images `feature_plane` shows.
+        outputs: as `feature_plane` takes them.
+        snapshots: three epochs at most, which b marks and d to f show.
 
     Raises:
-        ValueError: a column is missing.
+        ValueError: a column is missing, an epoch is not there, or there are more than three.
     """
     history = _checked(history, COLUMNS)
-    history = history.assign(ratio=history["norm_known"] / history["norm_unknown"])
+    if len(snapshots) > 3:
+        raise ValueError(f"need three snapshots at most, panels d to f; got {[*snapshots]}")
     plane, wide = (history[mask] for mask in (history["features"] == 2, history["features"] != 2))
-    figure = Figure(figsize=(9.2, 6.8))
+    figure = Figure(figsize=(9.2, 8.4))
     axes = figure.subplots(3, 3)
     lengths = NORMS | HEAD
-    parts = ("a", wide, lengths), ("b", plane, lengths), ("c", wide, RULES), (" ", plane, RULES)
-    for ax, (letter, part, styles) in zip([*axes[0], axes[2, 0]], parts, strict=True):
+    parts = ("a", wide, lengths), ("b", plane, lengths), ("c", wide, RULES)
+    for ax, (letter, part, styles) in zip(axes[0], parts, strict=True):
         part = part[part["weight_decay"] == part["weight_decay"].min()]
         size = "/".join(map(str, sorted(set(part["features"])))) or "?"
         ax.set_ylabel("AUROC" if styles is RULES else "mean norm")
@@ -62,14 +64,14 @@ def feature_norms(history: pd.DataFrame, *, snapshots: Sequence[int] = ()) -> Fi
         _epochs(ax, long, styles, f"{letter}   D = {size}")
     for epoch in snapshots:
         axes[0, 1].axvline(epoch, color="0.5", linestyle="--", linewidth=0.8)
+    _planes(axes[1], outputs, [*snapshots], letters="def")
     names = [f"weight decay {decay:g}" for decay in sorted(set(wide["weight_decay"]))]
     decays = wide["weight_decay"].map("weight decay {:g}".format)
-    sides = zip("ghi  ", [*axes[1], *axes[2, 1:]], SWEEP.items(), strict=True)
-    for letter, ax, (column, name) in sides:
+    for letter, ax, (column, name) in zip("ghi", axes[2], SWEEP.items(), strict=True):
         ax.set_ylabel(name)
         long = wide[["epoch"]].assign(by=decays, value=wide[column])
         _epochs(ax, long, looks(names), f"{letter}   by weight decay")
-    return finished(figure, about="dotted: AUROC of chance, or equal norms; d to f: the plane")
+    return finished(figure, about="dotted: AUROC of chance")
 
 
 def _checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -89,9 +91,8 @@ def _epochs(ax: Axes, long: pd.DataFrame, styles: dict, title: str) -> None:
         lines(ax, mean, "epoch", "value", by="by", styles=styles, marks=8)
     else:
         say(ax, "not run", y=0.65)
-    kind = ax.get_ylabel()
-    if "AUROC" in kind or "/" in kind:
-        ax.axhline(0.5 if "AUROC" in kind else 1, color="0.5", linestyle=":", linewidth=1)
+    if ax.get_ylabel() == "AUROC":
+        ax.axhline(0.5, color="0.5", linestyle=":", linewidth=1)
 
 
 @laid_out
@@ -106,21 +107,32 @@ def feature_plane(outputs: pd.DataFrame, *, epochs: Sequence[int]) -> Figure:
     Raises:
         ValueError: a column is missing, or an epoch is not there.
     """
+    size = {"width": 10 / max(2, len(epochs)), "height": 3.8 if len(epochs) > 1 else 5.2}
+    figure, axes = panels(1, len(epochs), **size)
+    figure.set_layout_engine("compressed")  # made for axes whose shape is fixed
+    _planes(axes[0], outputs, [*epochs])
+    return finished(figure, x="$f_1$", y="$f_2$")
+
+
+def _planes(
+    axes: Sequence[Axes], outputs: pd.DataFrame, epochs: list[int], letters: str = ""
+) -> None:
+    """A panel for each epoch, all to one scale; panels too many are taken away."""
     outputs = _checked(outputs, ["epoch", "role", "class", "x", "y"])
     missing = sorted({*epochs} - {*outputs["epoch"]}) if len(outputs) else []
     if missing:
         raise ValueError(f"need one of epochs {sorted({*outputs['epoch']})}; got {missing}")
-    size = {"width": 10 / max(2, len(epochs)), "height": 3.8 if len(epochs) > 1 else 5.2}
-    figure, axes = panels(1, len(epochs), **size)
-    figure.set_layout_engine("compressed")  # made for axes whose shape is fixed
     shown = outputs[outputs["epoch"].isin(epochs)]
     ends = [(min(0, v.min()), v.max()) for v in (shown["x"], shown["y"]) if len(v)]
-    for ax, epoch in zip(axes[0], epochs, strict=True):
+    for ax, epoch, letter in zip_longest(axes, epochs, letters):
+        if epoch is None:
+            ax.remove()
+            continue
         _plane(ax, shown[shown["epoch"] == epoch])
-        ax.set(title=f"epoch {epoch}", aspect="equal")
+        ax.set_title(f"{letter}   epoch {epoch}".strip(), loc="left" if letter else "center")
+        ax.set_aspect("equal")
         for (low, high), limit in zip(ends, (ax.set_xlim, ax.set_ylim), strict=bool(ends)):
             limit(low - 0.04 * (high - low), high + 0.04 * (high - low))
-    return finished(figure, x="$f_1$", y="$f_2$")
 
 
 def _plane(ax: Axes, part: pd.DataFrame) -> None:

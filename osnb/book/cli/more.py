@@ -215,17 +215,23 @@ def course(
     bundle: Annotated[bool, typer.Option("--bundle", help="For rooms without a network.")] = False,
     wheels: Annotated[Path | None, typer.Option(help="Folder of wheels to pack.")] = None,
     check: Annotated[Path | None, typer.Option(help="Bundle to hold against its sums.")] = None,
+    learn: Annotated[Path | None, typer.Option(help="Folder to add lacking notebooks to.")] = None,
 ):
     """Write the students' copy of the course, the lecturer's, or an offline bundle."""
     from osnb.teach import course
 
+    if learn:
+        if out or teacher or bundle or wheels or check:
+            raise ValueError("--learn FOLDER takes no other option")
+        print(f"{learn}: {len(course.learn(learn))} notebooks added")
+        return
     if check:
         if out or teacher or bundle or wheels:
             raise ValueError("--check FILE takes no other option")
         print(f"{check}: {course.check(check)} files, as its checksum file says")
         return
     if not out:
-        raise ValueError("needed: --out FOLDER, --bundle --out FILE.zip, or --check FILE")
+        raise ValueError("needed: --out FOLDER, --bundle --out FILE.zip, --learn FOLDER, or --check FILE")
     if (teacher and bundle) or (wheels and not bundle):
         raise ValueError("--bundle is the students', so without --teacher; --wheels needs it")
     whose = "the lecturer's copy, with all solutions" if teacher else "the students' copy"

@@ -122,6 +122,24 @@ def make_student(folder: Path, readme: str) -> None:
         (folder / "notebooks" / source.name).write_text(text, encoding="utf8")
 
 
+def learn(folder: Path) -> list[str]:
+    """Put the index and the students' notebooks that are not in the folder yet there; their names.
+
+    What a learner has written stays; whoever wants a notebook afresh removes it.
+    """
+    import nbformat
+
+    folder.mkdir(parents=True, exist_ok=True)
+    added = []
+    for source in sorted((workbook.root() / "notebooks").glob("*.ipynb")):
+        if not (target := folder / source.name).exists():
+            with workbook.writing(target) as file:
+                file.write_text(nbformat.writes(student(source)) + "\n", encoding="utf8")
+            added.append(source.name)
+    shutil.copyfile(workbook.root() / "notebooks" / "README.md", folder / "README.md")
+    return added
+
+
 def student(source: Path) -> Any:
     """A notebook (nbformat's) without outputs, solutions, hidden tests and teacher's cells.
 
