@@ -266,8 +266,8 @@ def fast_conv(
     """Six convolutions behind a whitening one, for photographs at 32 px in minutes on a CPU.
 
     After Jordan 2024 (arXiv:2404.00498): three groups of two convolutions 3 x 3, with width, D
-    and D channels, batch norm without gain and GELU; the first of each halves the edge, and the
-    largest of 3 x 3 places gives the features. They are divided by `cold`, which is the same as
+    and D channels, first weights that pass their input on, batch norm without gain and GELU; the
+    first of each halves the edge, and the largest of 3 x 3 places gives the features. They are divided by `cold`, which is the same as
     dividing the logits of a linear head without bias.
 
     Args:
@@ -282,6 +282,8 @@ def fast_conv(
     layers: list[nn.Module] = [Whitening(channels), nn.GELU()]
     for inputs, outputs in pairwise(wide):
         first, second = (nn.Conv2d(c, outputs, 3, padding=1, bias=False) for c in (inputs, outputs))
+        for layer in (first, second):
+            nn.init.dirac_(layer.weight[: layer.in_channels])
         layers += [first, nn.MaxPool2d(2), _without_gain(outputs), nn.GELU()]
         layers += [second, _without_gain(outputs), nn.GELU()]
     trunk = nn.Sequential(*layers, nn.AdaptiveMaxPool2d(1), nn.Flatten(), Divided(cold))
@@ -303,7 +305,7 @@ class Divided(nn.Module):
 
 
 def _without_gain(width: int) -> nn.BatchNorm2d:
-    norm = nn.BatchNorm2d(width)
+    norm = nn.BatchNorm2d(width, momentum=0.4)
     del norm.weight
     norm.register_buffer("weight", torch.ones(width))
     return norm
