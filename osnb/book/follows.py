@@ -31,6 +31,7 @@ FITTED = ("openmax", "mahalanobis", "odin")
 METHODS = {"outlier": "oe", "plain": "softmax", "one": "softmax"}  # with other names than parts
 # what computes nothing that no other golden holds
 NOTHING = {"regime/baseline", "augment/none", "rules/plain", "watch/held_out", "method/released"}
+NOTHING |= {"method/mirrored"}  # its rule says it
 LOOKED_AT = ("protocol", "reader", "network", "normalise", "rule")  # of weights that are there
 ASIDE = "osnb.plots.widgets"  # it only shows
 
