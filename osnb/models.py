@@ -267,8 +267,8 @@ def fast_conv(
 
     After Jordan 2024 (arXiv:2404.00498): three groups of two convolutions 3 x 3, with width, D
     and D channels, first weights that pass their input on, batch norm without gain and GELU; the
-    first of each halves the edge, and the largest of 3 x 3 places gives the features. They are divided by `cold`, which is the same as
-    dividing the logits of a linear head without bias.
+    first of each halves the edge, and the largest of 3 x 3 places gives the features. They are
+    divided by `cold`, which is the same as dividing the logits of a linear head without bias.
 
     Args:
         classes: C, columns of the logits.

@@ -90,7 +90,9 @@ def test_every_recipe_fits_every_benchmark_or_says_what_is_missing(sized):
             continue
         assert json.loads(json.dumps(settings)) == settings
     priced = {(each, each) for each in ("background", "entropic", "objectosphere")}
-    heads = {(each, "nothing reads head") for each in ("arpl", "rpl", "arpl_cs")}  # mlp has none
+    heads = {
+        (each, "nothing reads head") for each in ("arpl", "rpl", "arpl_cs", "openhybrid")
+    }  # mlp: none
     lacking = priced | heads if name == "digits" else priced
     assert refused <= lacking | {("oe", "outlier"), ("mcdropout", "nothing reads dropout")}
 

@@ -9,7 +9,7 @@ import pytest
 
 from osnb.base import workbook
 from osnb.book import index
-from osnb.evidence import gallery
+from osnb.evidence import gallery, own_data
 
 ROOT = workbook.root()
 FOLDER = ROOT / "notebooks"
@@ -159,7 +159,8 @@ def test_osnb_outputs_measures_the_runs_and_writes_the_index(monkeypatch, projec
 
     monkeypatch.setattr(gallery, "rows", lambda *_: pd.DataFrame({"a": []}))
     monkeypatch.setattr(gallery, "findings", lambda *_: pd.DataFrame({"a": []}))
-    monkeypatch.setattr(gallery, "front", lambda *_: pd.DataFrame({"a": []}))
+    for name in ("table", "shown", "front"):
+        monkeypatch.setattr(own_data, name, lambda *_: pd.DataFrame({"a": []}))
     (project.folder / "README.md").touch()
     (project.folder / "figures").mkdir(exist_ok=True)
     (project.folder / "figures" / "README.md").touch()

@@ -37,6 +37,13 @@ def test_results_go_where_the_environment_says(project, tmp_path, monkeypatch):
     monkeypatch.setenv("OSNB_OUT", str(tmp_path / "elsewhere"))
     assert workbook.out() == tmp_path / "elsewhere"
     monkeypatch.setenv("OSNB_OUT", "")
+    own = tmp_path / "own"
+    own.mkdir()
+    monkeypatch.chdir(own)
+    assert workbook.out() == project.folder
+    (own / "runs").mkdir()
+    assert workbook.out() == own
+    monkeypatch.chdir(project.folder)
     assert workbook.out() == project.folder
 
 

@@ -755,6 +755,7 @@ def test_a_run_that_was_queued_and_never_began_is_what_it_was_before(tmp_path, s
     for _ in range(2):  # queued again by the next command
         record.queue(directory, RUN)
         found = json.loads((directory / "run.json").read_text())
+        assert len(found.pop("sha256")) == 64
         assert record.read(directory)["state"] == found["state"] == "queued"
         assert [each["state"] for each in found["attempts"]] == [state] * bool(state)
     record.write(directory, found | {"pid": 2**22 + 1})
@@ -835,7 +836,7 @@ WHOLE = {"notebook": "90_works", "run": "small", "parameters": {}, "state": "don
 def test_a_broken_run_json_is_a_failure_that_names_the_file(tmp_path, text):
     directory = tmp_path / "90_works" / "small"
     directory.mkdir(parents=True)
-    (directory / "run.json").write_text(json.dumps(WHOLE))
+    record.write(directory, WHOLE)
     assert record.read(directory) == WHOLE
     (directory / "run.json").write_text(text)
     found = record.read(directory)

@@ -80,7 +80,12 @@ def _is_safe_loader(node):
 
 def _is_safe(call, safe):
     name, loader = ast.unparse(call.func), [ast.unparse(value) for value in call.args[1:]]
-    allowed = {"yaml.safe_load", "yaml.safe_dump", "yaml.constructor.ConstructorError"}
+    allowed = {
+        "yaml.safe_load",
+        "yaml.parse",
+        "yaml.safe_dump",
+        "yaml.constructor.ConstructorError",
+    }
     return name in allowed or (name == "yaml.load" and {*loader} & safe)
 
 

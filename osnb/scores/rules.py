@@ -428,8 +428,8 @@ def class_gaussians(train: Outputs, labels: np.ndarray, *, known: int) -> Rule:
     spreads = [np.cov(part.T, ddof=1).reshape(size, size) for part in parts]
     if flat := [c for c in range(known) if np.linalg.matrix_rank(spreads[c]) < size]:
         raise ValueError(
-            f"the features of class {flat[0]} do not vary in all {size} directions: its Gaussian has "
-            "no density; use a network whose features are not cut at 0, such as ladder"
+            f"the features of class {flat[0]} do not vary in all {size} directions: its Gaussian "
+            "has no density; use a network whose features are not cut at 0, such as ladder"
         )
     lower = [np.linalg.cholesky(spread) for spread in spreads]
 

@@ -7,7 +7,7 @@ a comment changes nothing and a constant does.
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from types import CodeType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -59,42 +59,48 @@ def schedule(given: Callable[[float], float]) -> str:
 
 def network(model: nn.Module) -> str:
     """Digest of a network's layers, their settings and their code, without its weights."""
-    return workbook.digest(repr(model), *(_class(type(part)) for part in model.modules()))
+    return workbook.digest(*_told(_layers(model)))
 
 
 def code(value: Any) -> str:
     """Digest of a function, or of what one is made with: its code and all that it refers to."""
-    return workbook.digest(*_told(value, set()))
+    return workbook.digest(*_told(value))
 
 
-def _class(kind: type) -> str:
-    functions = (f for f in kind.__dict__.values() if isinstance(f, FunctionType))
-    return workbook.digest(kind.__qualname__, *map(code, functions))
+def _layers(model: nn.Module) -> list:
+    return [repr(model), *(_functions(type(part)) for part in model.modules())]
 
 
-def _told(value: Any, seen: set[int]) -> Iterator[str | bytes]:
+def _functions(kind: type) -> list:
+    functions = [f for f in kind.__dict__.values() if isinstance(f, FunctionType)]
+    return [kind.__qualname__, *functions]
+
+
+def _told(value: Any) -> Iterator[str | bytes]:
     """The words that tell a value, in order; what was told before is not told again."""
-    if isinstance(value, PLAIN):
-        yield repr(value)
-        return
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    yield type(value).__qualname__
-    if isinstance(value, Tensor | np.ndarray):
-        array = value.detach().cpu().float().numpy() if isinstance(value, Tensor) else value
-        yield from (str(array.shape), np.ascontiguousarray(array).tobytes())
-        return
-    for part in _parts(value):
-        yield from _told(part, seen)
+    told: dict[int, Any] = {}  # holds what it has seen: an address that is free is used again
+    left = [value]
+    while left:
+        value = left.pop()
+        if isinstance(value, PLAIN):
+            yield repr(value)
+        elif id(value) not in told:
+            told[id(value)] = value
+            yield type(value).__qualname__
+            left += reversed([*_parts(value)])
 
 
 def _parts(value: Any) -> Iterator[Any]:
     """What a value consists of."""
-    if isinstance(value, FunctionType):
+    if isinstance(value, Tensor | np.ndarray):
+        array = value.detach().cpu().float().numpy() if isinstance(value, Tensor) else value
+        yield from (str(array.shape), np.ascontiguousarray(array).tobytes())
+    elif isinstance(value, FunctionType):
         compiled, given = value.__code__, value.__globals__
         near = [x for name in _names(compiled) if _near(x := given.get(name), value.__module__)]
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        cells = [
+            x.cell_contents for x in value.__closure__ or () if x != CellType()
+        ]  # not empty ones
         words = tuple(word for word in compiled.co_consts if word is not value.__doc__)
         yield from (compiled.replace(co_consts=words), value.__defaults__, value.__kwdefaults__)
         yield from (cells, near)
@@ -105,13 +111,13 @@ def _parts(value: Any) -> Iterator[Any]:
     elif isinstance(value, MethodType):
         yield from (value.__func__, value.__self__)
     elif isinstance(value, nn.Module):
-        yield from (network(value), dict(value.state_dict()))
+        yield from (_layers(value), dict(value.state_dict()))
     elif isinstance(value, Mapping):
         yield from (x for item in value.items() for x in item)
     elif isinstance(value, list | tuple | frozenset):
         yield from value
-    elif hasattr(value, "__dict__") and not isinstance(value, type):
-        yield from (_class(type(value)), value.__dict__)
+    elif hasattr(value, "__dict__") and not isinstance(value, type | ModuleType):
+        yield from (_functions(type(value)), value.__dict__)
 
 
 def _names(compiled: CodeType) -> Iterator[str]:
@@ -124,4 +130,6 @@ def _names(compiled: CodeType) -> Iterator[str]:
 
 def _near(value: Any, module: str) -> bool:
     """Whether a global is a value, or a function of the same module; modules are not followed."""
-    return isinstance(value, (*PLAIN, Tensor)) or getattr(value, "__module__", None) == module
+    if isinstance(value, FunctionType):
+        return value.__module__ == module
+    return isinstance(value, (*PLAIN, Tensor))
