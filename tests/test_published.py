@@ -25,7 +25,7 @@ CLAIMS = {
     "number": ".+" + DASH,
     "measure": r"[a-z0-9_.;| ]+" + DASH,
     "at": r"([a-z]+=[a-z0-9_.*|+-]+;?( |$))*",
-    "left": r"[A-Za-z0-9+| ();@=]+" + DASH,
+    "left": r"[A-Za-z0-9+| ();@=,]+" + DASH,
     "relation": "[<>~]" + DASH,
     "right": r"[A-Za-z0-9+|_. ();@=]+" + DASH,
     "margin": r"0\.\d+" + DASH,

@@ -103,7 +103,7 @@ def confidence_scale(samples: pd.DataFrame, images: np.ndarray) -> Figure:
         raise ValueError(f"need the kinds {', '.join(KINDS)}, in this order; got {came}")
     check_images(images, len(samples))
     titles = samples["name"] + "\n\N{RIGHTWARDS ARROW} " + samples["prediction"]
-    figure = sheet(images, columns=len(images), size=(1.15, 1.75), titles=titles)
+    figure = sheet(images, columns=len(images), size=(1.15, 2.0), titles=titles)
     for ax, kind in zip(figure.axes, samples["kind"], strict=True):
         word, color = KINDS[kind]
         ax.set_xlabel(f"{kind}\n{word}")
