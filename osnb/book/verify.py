@@ -191,7 +191,7 @@ def _tables(artefacts: list[Artefact]) -> dict[tuple[str, str], Artefact]:
         (digit, each.stamp["run"]): each
         for each in artefacts
         if each.path.name == "scores" and each.stamp
-        for digit in (each.stamp["notebook"][:1], runs.CROSS)
+        for digit in (each.stamp["notebook"][:1], runs.CROSS, runs.OWN)
     }
 
 
