@@ -133,8 +133,10 @@ def barred(cell: Mapping[str, Any]) -> str:
 def otherwise(cell: Mapping[str, Any]) -> str:
     """What a number that takes a difference was made with, other than print's."""
     found = [OTHERWISE.get(cell["place"], "")]
-    found += [f"precision {cell['precision']}"] if cell["precision"] != "float32" else []
-    found += ["the authors' weights"] if cell["method"] == "released" else []
+    if cell["method"] == "released":
+        found.append("the authors' weights")
+    elif cell["precision"] != "float32":
+        found.append(f"precision {cell['precision']}")
     few = cell["over"] == "seeds" and cell["of"] < cell["trainings"]
     found += [f"{cell['of']:.0f} of {cell['trainings']:.0f} seeds"] if few else []
     return ", ".join(filter(None, found))

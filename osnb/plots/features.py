@@ -61,7 +61,7 @@ def feature_norms(
         size = "/".join(map(str, sorted(set(part["features"])))) or "?"
         ax.set_ylabel("AUROC" if styles is RULES else "mean norm")
         long = part.melt("epoch", [*styles], "by")
-        _epochs(ax, long, styles, f"{letter}   D = {size}")
+        _epochs(ax, long, styles, f"{letter}   D = {size:g}")
     for epoch in snapshots:
         axes[0, 1].axvline(epoch, color="0.5", linestyle="--", linewidth=0.8)
     _planes(axes[1], outputs, [*snapshots], letters="def")
