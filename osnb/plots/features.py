@@ -58,10 +58,10 @@ def feature_norms(
     parts = ("a", wide, lengths), ("b", plane, lengths), ("c", wide, RULES)
     for ax, (letter, part, styles) in zip(axes[0], parts, strict=True):
         part = part[part["weight_decay"] == part["weight_decay"].min()]
-        size = "/".join(map(str, sorted(set(part["features"])))) or "?"
+        size = "/".join(f"{x:g}" for x in sorted(set(part["features"]))) or "?"
         ax.set_ylabel("AUROC" if styles is RULES else "mean norm")
         long = part.melt("epoch", [*styles], "by")
-        _epochs(ax, long, styles, f"{letter}   D = {size:g}")
+        _epochs(ax, long, styles, f"{letter}   D = {size}")
     for epoch in snapshots:
         axes[0, 1].axvline(epoch, color="0.5", linestyle="--", linewidth=0.8)
     _planes(axes[1], outputs, [*snapshots], letters="def")
