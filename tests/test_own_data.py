@@ -150,3 +150,19 @@ def test_no_run_gives_no_row(monkeypatch):
     made = own_data.table()
     assert len(made) == 0
     assert own_data.counted(made).startswith("0 of 0")
+
+
+def test_fast_runs_stand_beside_the_third_partys_run_of_their_split(tmp_path, monkeypatch):
+    columns = {"split": 2, "seed": 0, "method": "softmax", "regime": "fast"}
+    stamp = {"columns": columns, "settings": {"epochs": 12}}
+    others = stamp | {"columns": columns | {"regime": "strong"}}
+    table = pd.DataFrame({"role": ["known"] * 4 + ["unknown"] * 2, "label": [0, 1, 0, 1, -2, -2]})
+    table = table.assign(pred=[0, 1, 0, 0, 1, 1], max_logit=[5.0, 4, 3, 1, 2, 0])
+    table = table.assign(max_softmax_log_odds=[5.0, 4, 3, 2.5, 2, 0])
+    monkeypatch.setattr(tables, "read", lambda _: table)
+    found = [(tmp_path, stamp), (tmp_path, others)]
+    monkeypatch.setattr(own_data.stamps, "finished", lambda *_: iter(found))
+    (row,) = own_data.fast().to_dict("records")
+    assert (row["split"], row["epochs"]) == ("2", "12")
+    assert (row["accuracy"], row["MSP"], row["MLS"]) == ("0.750", "1.000", "0.875")  # 7 of 8 pairs
+    assert (row["VGG32: accuracy"], row["VGG32: MSP"]) == ("0.913", "0.843")  # known_runs

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from osnb import metrics
+from osnb.base import stamps
 from osnb.evidence import across, kim2021, names, tables
 from osnb.evidence.build import evidence
 from osnb.evidence.tasks import UNKNOWN
@@ -206,3 +208,30 @@ def front(made: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
         ["of", "artefact", "compared", "paper", "own data", "miniature"]
     ]
     return rows.fillna("").iloc[: len(others)].reset_index(drop=True)
+
+
+def fast() -> pd.DataFrame:
+    """Runs of our fast regime on CIFAR-10 beside a third party's VGG32 of 100 epochs, as text.
+
+    Returns:
+        A row a split and seed: split, seed, method, epochs; accuracy and AUROC (MSP, MLS) of the
+        small network; accuracy and MSP of the third party's.
+    """
+    third = cells().query('artefact == "third party\'s run"')
+    third, rows = third.pivot_table("value", "split", "metric"), []
+    for path, stamp in stamps.finished("21_vaze_train", "paper"):
+        if (columns := stamp["columns"])["regime"] != "fast":
+            continue
+        scores, theirs = tables.read(path), third.loc[str(columns["split"])]
+        known = (scores["role"] == "known").to_numpy()
+        right = (scores["pred"] == scores["label"])[known].mean()
+        msp, mls = (
+            metrics.auroc(*(scores[name].to_numpy()[side] for side in (known, ~known)))
+            for name in ("max_softmax_log_odds", "max_logit")
+        )
+        numbers = {"accuracy": right, "MSP": msp, "MLS": mls}
+        numbers |= {"VGG32: accuracy": theirs["accuracy"], "VGG32: MSP": theirs["auroc"]}
+        head = {name: columns[name] for name in ("split", "seed", "method")}
+        head["epochs"] = stamp["settings"]["epochs"]
+        rows.append(head | {name: f"{value:.3f}" for name, value in numbers.items()})
+    return pd.DataFrame(rows).astype(str)

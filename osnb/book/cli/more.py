@@ -125,7 +125,7 @@ def outputs():
     tables = {paper: gallery.rows(root, paper) for paper in gallery.PAPERS}
     own = own_data.table()
     gallery.update(root / "README.md", {"results": own_data.front(own, gallery.front(root))})
-    tables["own data"] = own_data.shown(own)
+    tables |= {"own data": own_data.shown(own), "fast": own_data.fast()}
     tables["findings"] = gallery.findings(root)
     tables["shown"] = gallery.counted(gallery.shown(gallery.artefacts(root)))
     gallery.update(root / "figures" / "README.md", tables)
