@@ -95,6 +95,16 @@ def test_the_sample_itself_has_its_plain_measures_whatever_its_ties(kind):
         assert {name: v[row] for name, v in found.items()} == pytest.approx(slow, abs=1e-12)
 
 
+@pytest.mark.parametrize("names", [[name] for name in metrics.MEASURES] + [["aurc", "auroc"]])
+def test_measures_asked_for_apart_are_those_of_all_together(sample, names):
+    weights = weights_of(sample[0], sample[2])
+    together = metrics.bootstrap_summary(*sample, weights=weights)
+    apart = metrics.bootstrap_summary(*sample, weights=weights, names=names)
+    assert sorted(apart) == sorted(names)
+    for name in names:
+        np.testing.assert_array_equal(apart[name], together[name])
+
+
 @pytest.mark.parametrize(
     ("known", "reason"),
     [([2**53, 2**53 + 2], r"integers up to 2\^53"), ([1j, 2.0], "real numbers; .* complex128")],
@@ -279,6 +289,10 @@ def test_inputs_are_left_as_they_were(sample):
         ),
         (lambda k, c, u, w: metrics.bootstrap_summary(k, c[1:], u, weights=w), "3 booleans"),
         (lambda k, c, u, w: metrics.bootstrap_summary(k * np.nan, c, u, weights=w), "NaN"),
+        (
+            lambda k, c, u, w: metrics.bootstrap_summary(k, c, u, weights=w, names=["au_roc"]),
+            "auroc, fpr95.* got au_roc",
+        ),
         (lambda k, c, u, w: metrics.bootstrap_augrc(k[:0], c[:0], u, weights=w), "a known sample"),
         (lambda k, c, u, w: metrics.role_weights(k, u[:0], seed=0), "need samples"),
         (lambda k, c, u, w: metrics.bootstrap_aurc(k[:0], c[:0], weights=w[0]), "got 0"),

@@ -256,6 +256,7 @@ def _measured(
     printed = printed_as(rules[0], run, columns, every=rules[1])
     for part in tasks.parts(scores, run):
         asked = tasks.asked.get(part.task, tasks.asked[""])
+        names = [name for name in metrics.MEASURES if NAMES.get(name, name) in asked]
         if part.rows is not None:
             both = drawn, draws(part.rows, f"{where} {part.draw}", run["run"])
         for rule, name in printed.items():
@@ -263,7 +264,7 @@ def _measured(
                 numbers = _wrong(known[rule].to_numpy(), right, drawn)
             else:
                 columns = known[rule], right, part.rows[rule]
-                numbers = metrics.bootstrap_summary(*columns, weights=both)
+                numbers = metrics.bootstrap_summary(*columns, weights=both, names=names)
                 if "gamma_plus" in asked:
                     numbers |= _confidence(run, known, part, both)
             if "confidence" in asked and rule == CONFIDENCE:
@@ -309,7 +310,8 @@ def _wrong(score: np.ndarray, right: np.ndarray, weights: np.ndarray) -> dict[st
     both = np.all([side.sum(axis=1) > 0 for side in sides], axis=0)
     if both[0]:
         of = score[right], np.ones(int(right.sum()), bool), score[~right]
-        told = metrics.bootstrap_summary(*of, weights=tuple(side[both] for side in sides))
-        for name in ("auroc", "fpr95"):
-            numbers[name][both] = told[name]
+        drawn = tuple(side[both] for side in sides)
+        told = metrics.bootstrap_summary(*of, weights=drawn, names=("auroc", "fpr95"))
+        for name, values in told.items():
+            numbers[name][both] = values
     return numbers

@@ -63,4 +63,4 @@ def _sides(own, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _auroc(known: np.ndarray, other: np.ndarray, weights: tuple) -> np.ndarray:
     right = np.ones(len(known), bool)
-    return metrics.bootstrap_summary(known, right, other, weights=weights)["auroc"]
+    return metrics.bootstrap_summary(known, right, other, weights=weights, names=["auroc"])["auroc"]

@@ -6,7 +6,8 @@ the same weights are compared on the same resamples (paired). Drawn over the col
 interval speaks of other images of these classes; drawn over `class`, of other classes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +18,8 @@ from osnb.metrics.counts import Counts, both, column, flags, pieces
 FPRS = np.array([1e-3, 1e-2, 1e-1, 1.0])
 TPR = 0.95
 SHARES = measures.area, measures.roc_area, measures.precision, measures.risks  # add up over pieces
-NAMES = ("accuracy", "oscr_area", *(f"ccr_at_fpr_{q:g}" for q in FPRS), "auroc", "fpr95")
-NAMES += ("average_precision", "aurc", "e_aurc")
+MEASURES = ("accuracy", "oscr_area", *(f"ccr_at_fpr_{q:g}" for q in FPRS), "auroc", "fpr95")
+MEASURES += ("average_precision", "aurc", "e_aurc")
 ENOUGH = 20  # resamples after which two roles are drawn alike by chance once in 10^8
 CACHED = 1 << 16  # weights in a piece: small enough for its arrays to stay in the cache
 
@@ -57,7 +58,7 @@ def summary(known: np.ndarray, correct: np.ndarray, unknown: np.ndarray) -> dict
     samples, accuracy = len(known) + len(unknown), piece.right[-1] / len(known)
     aurc, risk = sums[3] / samples, 1 - piece.right[-1] / samples
     values = accuracy, sums[0], *ccr, sums[1], fpr, sums[2], aurc, aurc - measures.least_risk(risk)
-    return dict(zip(NAMES, map(float, values), strict=True))
+    return dict(zip(MEASURES, map(float, values), strict=True))
 
 
 def bootstrap_summary(
@@ -66,6 +67,7 @@ def bootstrap_summary(
     unknown: np.ndarray,
     *,
     weights: tuple[np.ndarray, np.ndarray],
+    names: Collection[str] = MEASURES,
 ) -> dict[str, np.ndarray]:
     """`summary` of the sample and of each resample, all from one sort.
 
@@ -74,16 +76,20 @@ def bootstrap_summary(
         correct: (K,) bool, the closed-set prediction is right.
         unknown: (U,) scores of unknown test samples, same unit.
         weights: (1 + R, K) and (1 + R, U), from `role_weights`.
+        names: of `summary`, those that are wanted; few take less time.
 
     Returns:
-        The names of `summary`, (1 + R,) each; row 0 is `summary` itself.
+        These names, (1 + R,) each, in the order of `summary`; row 0 is `summary` itself.
 
     Raises:
-        ValueError: an input is empty, a score is NaN, the shapes do not fit, or both roles have
-            the same draws.
+        ValueError: an input is empty, a score is NaN, the shapes do not fit, both roles have
+            the same draws, or a name is none of `summary`.
     """
     both(known, unknown)
-    return _joined(map(_summary, _resampled(known, correct, unknown, weights)))
+    if odd := {*names} - {*MEASURES}:
+        raise ValueError(f"need names among {', '.join(MEASURES)}; got {', '.join(sorted(odd))}")
+    pieces = _resampled(known, correct, unknown, weights)
+    return _joined(map(partial(_summary, names=names), pieces))
 
 
 def bootstrap_oscr(
@@ -275,12 +281,12 @@ def _joined(parts: Iterable[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _summary(piece: Counts) -> dict[str, np.ndarray]:
-    ccr, accuracy = measures.right_at(piece, FPRS).T, piece.right[:, -1] / piece.all_known
-    oscr, auroc, average = (share(piece) for share in SHARES[:3])
-    values = accuracy, oscr, *ccr, auroc, measures.false_at(piece, TPR), average
-    _, aurc, e_aurc = _coverage(piece).values()
-    return dict(zip(NAMES, (*values, aurc, e_aurc), strict=True))
+def _summary(piece: Counts, names: Collection[str]) -> dict[str, np.ndarray]:
+    values = {}
+    for group, measured in GROUPS.items():
+        if not {*names}.isdisjoint(group):
+            values |= dict(zip(group, measured(piece), strict=True))
+    return {name: values[name] for name in MEASURES if name in names}
 
 
 def _coverage(piece: Counts) -> dict[str, np.ndarray]:
@@ -300,6 +306,18 @@ def _coverage(piece: Counts) -> dict[str, np.ndarray]:
         "aurc": sums / samples,
         "e_aurc": sums / samples - measures.least_risk(risk),
     }
+
+
+# What is computed together: the names of `summary`, and their (rows,) of a piece.
+GROUPS: dict[tuple[str, ...], Callable[[Counts], Iterable[np.ndarray]]] = {
+    MEASURES[:1]: lambda piece: [piece.right[:, -1] / piece.all_known],
+    MEASURES[1:2]: lambda piece: [measures.area(piece)],
+    MEASURES[2:6]: lambda piece: measures.right_at(piece, FPRS).T,
+    MEASURES[6:7]: lambda piece: [measures.roc_area(piece)],
+    MEASURES[7:8]: lambda piece: [measures.false_at(piece, TPR)],
+    MEASURES[8:9]: lambda piece: [measures.precision(piece)],
+    MEASURES[9:]: lambda piece: [*_coverage(piece).values()][1:],
+}
 
 
 # Test sets drawn anew: how many copies of each sample they hold, row 0 one of each.
