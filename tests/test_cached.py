@@ -1,10 +1,12 @@
 """Features that are kept beside a run, and thirty rules on them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from test_cli import osnb
 
 from osnb import metrics
+from osnb.base import stamps, workbook
 from osnb.base.outputs import Outputs
 from osnb.book import record
 from osnb.book.cli.scores import _own
@@ -118,6 +120,7 @@ def test_the_command_prints_every_rule_and_writes_a_file_for_osnb_score(run, tmp
     place.symlink_to(folder)
     parameters = {**exp.choices, "overrides": SETTINGS}
     runs = {"12_train/digits": {"parameters": parameters}, "13/results": {"parameters": {}}}
+    runs["12_train/mini_digits"] = runs["12_train/digits"]
     monkeypatch.setattr(record, "named", lambda name: {name: runs[name]})
     monkeypatch.setenv("OSNB_OUT", str(tmp_path))
     code, out, err = osnb("rules", "12_train/digits", "--out", tmp_path / "all.csv")
@@ -128,5 +131,16 @@ def test_the_command_prints_every_rule_and_writes_a_file_for_osnb_score(run, tmp
     read = _own(tmp_path / "all.csv", 0, [])
     assert {*read.scores} == {*seconds.index}
     np.testing.assert_allclose(read.scores["vim"], table["vim"])
+    (place.parent / "mini_digits").symlink_to(folder)
+    assert osnb("rules", "12_train/mini_digits", "--save")[0] == 0
+    saved = tmp_path / "figures" / "12_train" / "mini_rules_digits" / "rules.csv"
+    measured, known = pd.read_csv(saved), table["label"] >= 0
+    stamp = stamps.read(saved.with_suffix(".json"))
+    assert stamp["files"] == {"rules.csv": workbook.file_hash(saved)}
+    assert stamp["inputs"] == {"checkpoint": workbook.file_hash(folder / checkpoint.CURRENT)}
+    glyphs = measured[measured["against"] == "glyphs"].set_index("rule")["value"]
+    by_hand = metrics.auroc(table["vim"][known], table["vim"][table["task"] == "glyphs"])
+    assert glyphs["vim"] == pytest.approx(by_hand, abs=1e-5)
+    assert len(measured) == 30 * measured["against"].nunique()
     code, _, err = osnb("rules", "13/results")
     assert (code, "need a run that trains; 13/results has no benchmark" in err) == (2, True)

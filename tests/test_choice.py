@@ -8,7 +8,7 @@ import pytest
 from test_cli import osnb
 
 from osnb import metrics, scores
-from osnb.evidence.choice import choice, holm
+from osnb.evidence.choice import choice, holm, measured
 
 P = np.random.default_rng(0).random(12) ** 3
 
@@ -85,3 +85,21 @@ def test_the_report_is_the_auroc_of_the_rows_that_did_not_pick():
     total = metrics.auroc(of.scores["good"][:300], of.scores["good"][300:])
     halves = rows["good"]["picked on"], rows["good"]["value"]
     assert min(halves) < total < max(halves)
+
+
+def test_every_group_is_measured_apart_with_the_other_half_below():
+    of = own(noise=2, classes=4)
+    known, near = of.label >= 0, np.isin(of.unit, ["u0", "u1"])
+    groups = np.select([known, near], ["", "near"], "far")
+    table = measured(of, groups, seed=0, resamples=60)
+    assert list(dict.fromkeys(table["against"])) == ["near", "far", "other half"]
+    for group, rows in {"near": near, "far": ~known & ~near}.items():
+        for name, score in of.scores.items():
+            (line,) = table[(table["rule"] == name) & (table["against"] == group)].itertuples()
+            pairs = np.sign(score[known][:, None] - score[rows])  # AUROC as a share of pairs
+            assert line.value == pytest.approx((pairs.mean() + 1) / 2)
+            assert line.low <= line.value <= line.high
+    half = table[table["against"] == "other half"].set_index("rule")
+    for row in choice(of, seed=0, resamples=60):
+        assert half.loc[row["score"], "picked on"] == row["picked on"]
+        assert half.loc[row["score"], "differs"] == row["differs"]

@@ -186,3 +186,12 @@ def test_without_a_run_a_figure_says_so(scores):
     density = plots.softmax_densities(binned(none))
     heat = plots.mean_softmax(kim2021.mean_softmax(pd.DataFrame(), CLASSES, at_most=9))
     assert all(f.axes[0].texts[0].get_text() == "no finished run" for f in (density, heat))
+
+
+def test_stand_ins_are_named_beside_the_papers_sets_in_a_miniature_alone():
+    rows = pd.DataFrame({"place": ["cifar", "imagenet"], "printed": ["oe", "openmax"]})
+    rows["source"] = ["svhn", "near"]
+    mini, paper = (kim2021.named(rows, size=size) for size in ("mini", "paper"))
+    assert mini["printed"].tolist() == ["OE", "OpenMax"]
+    assert mini["source"].tolist() == paper["own"].tolist() == ["SVHN", "Near ImageNet-200"]
+    assert mini["own"].tolist() == ["digits in fonts", "near drawn things"]

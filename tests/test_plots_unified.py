@@ -108,6 +108,20 @@ def test_curves_are_those_of_the_metric_and_none_is_below_the_perfect_one(sample
     assert (both["risk"] >= both["least"] - 1e-12).all()
 
 
+def test_methods_that_are_not_shown_are_grey_and_share_one_name(samples):
+    points = selective.risk_points(samples, most=20)
+    figure = plots.risk_curves(points, risk=0.1, shown=["Ensemble"])
+    for ax in figure.axes:
+        drawn = {x.get_label(): x for x in ax.lines}
+        grey = [x for x in ax.lines if x.get_color() == "0.7"]
+        assert {x.get_label() for x in grey} == {"other methods"}
+        assert len(grey) == 2  # Baseline and the long name
+        assert drawn["Ensemble"].get_color() != "0.7"
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts.count("other methods") == 1
+    assert "Baseline" not in texts
+
+
 def test_operating_points_keep_the_risk_and_bars_show_them(samples):
     table = selective.risk_table(samples, risk=0.4)
     assert table["of"].sum() == len(samples)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from osnb import metrics
 from osnb.evidence.decisions import taken
@@ -46,6 +47,33 @@ def choice(own, *, seed: int, resamples: int) -> list[dict[str, Any]]:
         row |= {"p": p.get(name), "holm": float(corrected[name]) if name != best else None}
         rows.append(row | {"differs": bool(corrected[name] <= LEVEL)})
     return rows
+
+
+def measured(own, groups: np.ndarray, *, seed: int, resamples: int) -> pd.DataFrame:
+    """What every score is worth: AUROC against each group of unknown samples, and `choice`.
+
+    Args:
+        own: `scores.Own`, with the classes of its N samples.
+        groups: (N,) which unknown samples are measured together, such as near and far.
+        seed, resamples: of the draws.
+
+    Returns:
+        rule, against (a group, or "other half"), value, low, high and over (class or sample: what
+        was drawn again); for the other half also what `choice` says: picked on, best, p, holm,
+        differs.
+    """
+    known, rows = own.label >= 0, []
+    for group in pd.unique(groups[~known]):
+        other = ~known & (groups == group)
+        units = own.unit[known], own.unit[other]
+        weights = metrics.role_weights(*units, seed=seed, resamples=resamples)
+        for name, score in own.scores.items():
+            ends = metrics.interval(_auroc(score[known], score[other], weights))
+            rows.append({"rule": name, "against": group, "over": "class"} | ends._asdict())
+    for row in choice(own, seed=seed, resamples=resamples):
+        about = {"rule": row.pop("score"), "against": "other half", "over": "sample"}
+        rows.append(about | row)
+    return pd.DataFrame(rows)
 
 
 def holm(p: np.ndarray) -> np.ndarray:

@@ -146,6 +146,20 @@ def beside(compared: pd.DataFrame, pools: pd.DataFrame) -> pd.DataFrame:
     return compared.assign(**gone, within=compared["within"].mask(other, ""))
 
 
+def named(rows: pd.DataFrame, *, size: str) -> pd.DataFrame:
+    """Rows with the paper's names of methods and sets; `own` is what stands there in a miniature.
+
+    Args:
+        rows: columns place, printed (a method in lower case) and source.
+        size: of the runs; only `mini` has stand-ins.
+    """
+    called = {name.lower(): name for name in [*results()["printed"].unique(), "Mahalanobis"]}
+    sets = [SETS[at].get(x, x) for at, x in zip(rows["place"], rows["source"], strict=True)]
+    stands = STANDS if size == "mini" else {}
+    own = [stands.get(at, {}).get(x, x) for at, x in zip(rows["place"], sets, strict=True)]
+    return rows.assign(printed=rows["printed"].map(called), source=sets, own=own)
+
+
 def mean_softmax(means: pd.DataFrame, classes: pd.DataFrame, *, at_most: int) -> pd.DataFrame:
     """Figure 7's cells: the mean softmax vector of each unknown class, the mean over seeds.
 

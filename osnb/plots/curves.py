@@ -1,6 +1,6 @@
 """Lines: OSCR (Palechor et al. 2023), what happens over epochs, risks, costs, densities."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -177,8 +177,7 @@ def negative_gradient(values: pd.DataFrame) -> Figure:
 def softmax_densities(points: pd.DataFrame) -> Figure:
     """Figure 6 of Kim et al.: densities of the largest softmax; a row a place, a column a method.
 
-    A marker stands in the middle of a bin. The density axis is linear up to 1 and logarithmic
-    above, and every panel says how many samples each kind has.
+    A marker stands in the middle of a bin. Every panel says how many samples each kind has.
 
     Args:
         points: as from `histograms` by place, printed and kind; no row gives a figure that says so.
@@ -198,8 +197,7 @@ def softmax_densities(points: pd.DataFrame) -> Figure:
         sizes = part.groupby("kind")["samples"].sum()
         counts = ", ".join(f"{name} {sizes[name]}" for name in KINDS if name in sizes)
         ax.set_title(f"{ax.get_title()}\n{counts or 'not run'}")
-        ax.set_yscale("symlog", linthresh=1)
-        ax.set(xlim=(0, 1), ylim=(0, 1.3 * points["density"].max()))
+        ax.set(xlim=(0, 1), ylim=(0, 1.1 * points["density"].max()))
     return finished(figure, x="largest softmax", y="density")
 
 
@@ -233,20 +231,24 @@ def class_numbers(points: pd.DataFrame) -> Figure:
 
 
 @laid_out
-def risk_curves(points: pd.DataFrame, *, risk: float) -> Figure:
+def risk_curves(points: pd.DataFrame, *, risk: float, shown: Sequence[str] = ()) -> Figure:
     """Selective risk over coverage, a line for each method and a panel for each pool.
 
     Args:
         points: as from `risk_points`.
         risk: a limit, drawn as a dashed line; a rate.
+        shown: methods in colour, the others are thin and grey; all in colour if empty.
 
     Raises:
         ValueError: a column is missing, or there is no row.
     """
     need(points, ["panel", "printed", "coverage", "risk"])
     perfect = {"color": "0.6", "marker": "", "linewidth": 3, "label": PERFECT}
-    styles = looks(name for name in present(points["printed"]) if name != PERFECT)
+    names = [name for name in present(points["printed"]) if name != PERFECT]
+    styles = looks([name for name in names if name in shown or not shown])
     styles = {PERFECT: perfect} | {name: look | {"linewidth": 1.3} for name, look in styles.items()}
+    others = {"color": "0.7", "marker": "", "linewidth": 0.8, "label": "other methods"}
+    styles = dict.fromkeys(names, others) | styles
     figure, parts = facets(points, "panel", wrap=2, width=4.4, height=3.1)
     for ax, part, _ in parts:
         lines(ax, part, "coverage", "risk", by="printed", styles=styles, marks=5)

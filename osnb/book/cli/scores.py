@@ -153,11 +153,13 @@ def rules(
     run: Annotated[str, typer.Argument(help="A training run that is done: RUN or NOTEBOOK/RUN.")],
     machine: Annotated[str, typer.Option(help="As in training notebooks: workers=4 ...")] = "",
     out: Annotated[Path | None, typer.Option(help="csv file of all scores to write.")] = None,
+    save: Annotated[bool, typer.Option("--save", help="Keep the measures in figures/.")] = False,
 ):
     """Thirty rules on one trained network: AUROC and seconds of each.
 
     Features are kept as features.npz beside the run. The file of --out is one for `osnb score`.
-    Thirteen rules are pytorch-ood's, which has to be installed.
+    --save writes rules.csv and its stamp: AUROC with intervals, and the best rule as picked on half
+    of the unknown classes. Thirteen rules are pytorch-ood's, which has to be installed.
     """
     from osnb import experiment
     from osnb.book import record
@@ -177,8 +179,27 @@ def rules(
     if out:
         with workbook.writing(out) as aside:
             table.drop(columns="task").to_csv(aside, index=False, lineterminator="\n")
+    if save:
+        _save(key, parameters, table, inputs={"checkpoint": str(kept["checkpoint"])})
     print(f"{key}: AUROC of {len(seconds)} rules, known against")
     print(cached.compared(table, seconds).to_string(float_format="{:.3f}".format))
+
+
+def _save(key: str, parameters: dict[str, Any], table, inputs: dict[str, str]) -> None:
+    """Measures of the rules as figures/NOTEBOOK/SIZE_rules_RUN/rules.csv, with a stamp."""
+    from osnb import scores
+    from osnb.book import runs
+    from osnb.evidence import choice
+
+    own = scores.own({k: x.to_numpy() for k, x in table.items() if k != "task"})
+    groups = table["task"].str.split().str[-1].to_numpy()  # "letters far" and "far" are far
+    measured = choice.measured(own, groups, seed=0, resamples=2000)
+    notebook, run = key.split("/")
+    name = run.replace("_", "_rules_", 1)  # no run of params/, and none for `tables.collect`
+    begun = runs.follows_from(notebook, parameters | {"run": name})
+    folder = workbook.out() / "figures" / notebook / name
+    here = runs.Run(notebook, name, directory=folder, **begun)
+    here.save("rules", table=measured, inputs=inputs)
 
 
 def _csv(out: Path | None) -> None:
