@@ -1,0 +1,77 @@
+"""The pad and the explorers, as far as no browser is needed: their numbers and their pages."""
+
+import base64
+import json
+import re
+import subprocess
+import sys
+
+import anywidget
+import pytest
+
+from osnb.base import workbook
+from osnb.experiment import Experiment
+from osnb.teach import touch
+from osnb.teach.touch import networks, numbers
+
+PAD = json.loads((touch.HERE / "pad.json").read_text())
+
+
+def test_the_networks_are_small_and_theirs_are_the_numbers_that_were_written():
+    assert len(json.dumps(PAD["networks"])) < 1_000_000
+    for method in numbers.METHODS:
+        written = PAD["networks"][method]
+        assert numbers.parameters(written) <= 60_000
+        assert len(base64.b64decode(written["weights"])) == 2 * numbers.parameters(written)
+        assert workbook.digest(written["weights"]) == PAD["made"][method]["weights"]
+
+
+@pytest.mark.parametrize("method", numbers.METHODS)
+def test_the_stamp_says_what_would_be_trained_today(method):
+    settings = Experiment.named(method=method, **networks.RECIPE).settings
+    assert PAD["made"][method]["settings"] == json.loads(json.dumps(settings))
+    assert PAD["made"]["tpr"] == networks.TPR
+
+
+def test_every_class_has_a_drawing_to_choose_but_those_that_are_kept_off():
+    names = [each["name"] for each in PAD["drawings"]]
+    assert names == sorted(set(names))
+    assert not {*networks.KEPT_OFF} & {*names}
+    assert {x["name"] for x in PAD["drawings"] if x["role"] == "known"} == {*PAD["classes"]}
+    assert len(names) == 93  # of 94 classes one is kept off
+
+
+@pytest.mark.parametrize("name", touch.TITLES)
+def test_a_page_holds_all_that_it_needs(name):
+    text = touch.page(name)
+    assert not re.search(
+        r"(src|href)=|@import|url\(|fetch\(|https?://(?!www.w3.org/2000/svg)", text
+    )
+    assert text.count("</script>") == 2
+    assert dict(touch.files())[f"_static/touch/{name}.html"] == text.encode()
+
+
+def test_a_wrong_name_answers_with_the_right_ones():
+    with pytest.raises(KeyError, match="pad"):
+        touch.show("pond")
+
+
+def test_a_notebook_keeps_no_numbers_and_frames_the_page_for_those_without_a_kernel():
+    widget = touch.show("pad")
+    assert isinstance(widget, anywidget.AnyWidget)
+    assert len(json.dumps(widget.get_state(), default=str)) < 60_000
+    data, _ = widget._repr_mimebundle_()
+    assert 'data="../_static/touch/pad.html"' in data["text/html"]
+    assert data["text/plain"] == touch.TITLES["pad"]
+    sent = []
+    widget.send = sent.append
+    widget._handle_custom_msg("data", [])
+    assert sent[0]["networks"].keys() == {*numbers.METHODS}
+
+
+def test_showing_the_pad_needs_no_torch():
+    code = (
+        "import sys; from osnb.teach import touch; touch.page('pad'); print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
