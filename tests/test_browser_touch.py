@@ -4,6 +4,7 @@ import base64
 import math
 
 import browser
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +13,7 @@ from torch.nn.functional import conv2d
 
 from osnb import metrics, scores
 from osnb.base.outputs import Outputs
+from osnb.book import runs
 from osnb.datasets import quickdraw
 from osnb.evidence import selective
 from osnb.teach import touch
@@ -79,7 +81,7 @@ def forward(network, images):
     return x.numpy()
 
 
-@pytest.mark.parametrize("method", touch.numbers.METHODS)
+@pytest.mark.parametrize("method", [*PAD["networks"]])
 def test_the_forward_pass_is_torch_s(called, hundred, method):
     images = np.stack([quickdraw.rendered(each, 32) for each in hundred])
     known = len(PAD["classes"])
@@ -283,7 +285,7 @@ def test_the_cheapest_threshold_is_the_package_s(opened, width):
     page, data = opened("risk", width), touch.numbers.risk()
     (pool, methods), *_ = data.items()
     rows = [
-        {"panel": pool, "printed": name, "kind": "" if right == "1" else "error", "score": odds}
+        {"panel": pool, "printed": name, "kind": "" if right else "error", "score": odds}
         for name, each in methods.items()
         for right, odds in zip(each["right"], each["odds"], strict=True)
     ]
@@ -303,14 +305,34 @@ def test_the_cheapest_threshold_is_the_package_s(opened, width):
         assert f"yours (black){text}" in page.locator("table").inner_text()
     page.get_by_text("To a risk of 0.4").click()
     last = methods[row.printed]
-    right = np.array([*last["right"]]) == "1"
+    right = np.array(last["right"], bool)
     _, coverage = metrics.coverage_at_risk(np.array(last["odds"]), right, risk=0.4)
     assert f"\t{coverage:.3f}\t" in page.locator("table").inner_text()
     seen(page, f"risk-{width}")
 
 
+def test_a_notebook_shows_the_pad_and_the_same_answers(page, tmp_path):
+    code = nbformat.v4.new_code_cell("from osnb.teach import touch\n\ntouch.show('pad')")
+    book = nbformat.v4.new_notebook(cells=[code], metadata={"kernelspec": runs.KERNEL})
+    (tmp_path / "work").mkdir()
+    nbformat.write(book, tmp_path / "work" / "pad.ipynb")
+    with browser.serving(tmp_path, f"--ServerApp.root_dir={tmp_path}/work") as (address, token):
+        page.goto(f"{address}/lab/tree/pad.ipynb?token={token}&reset")
+        page.wait_for_selector(".jp-CodeCell .cm-content", timeout=1000 * browser.START)
+        browser.until(page, lambda: page.evaluate(browser.IDLE), browser.RUN)
+        page.locator(".jp-CodeCell .cm-content").click()
+        page.keyboard.press("Shift+Enter")
+        page.wait_for_selector(".osnb-touch .card.none", timeout=1000 * browser.RUN)
+        page.locator(".osnb-touch select").select_option(label="banana")
+        text = "Drawing of the test set: banana, known. softmax: "
+        browser.until(page, lambda: said(page).startswith(text), 20)
+        if browser.SHOTS:
+            page.screenshot(path=f"{browser.SHOTS}/pad-lab.png")
+        browser.end_kernels(address, token)
+
+
 def said(page):
-    return page.locator("[aria-live]").inner_text()
+    return page.locator(".osnb-touch [aria-live]").inner_text()
 
 
 def seen(page, name):

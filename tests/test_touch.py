@@ -12,25 +12,27 @@ import pytest
 from osnb.base import workbook
 from osnb.experiment import Experiment
 from osnb.teach import touch
-from osnb.teach.touch import networks, numbers
+from osnb.teach.touch import networks
 
 PAD = json.loads((touch.HERE / "pad.json").read_text())
 
 
 def test_the_networks_are_small_and_theirs_are_the_numbers_that_were_written():
     assert len(json.dumps(PAD["networks"])) < 1_000_000
-    for method in numbers.METHODS:
+    for method in networks.METHODS:
         written = PAD["networks"][method]
-        assert numbers.parameters(written) <= 60_000
-        assert len(base64.b64decode(written["weights"])) == 2 * numbers.parameters(written)
+        shapes = [(x["inputs"], x["outputs"], 9 if x["stride"] else 1) for x in written["layers"]]
+        size = sum(ins * outs * places + outs for ins, outs, places in shapes)
+        assert size <= 60_000
+        assert len(base64.b64decode(written["weights"])) == 2 * size
         assert workbook.digest(written["weights"]) == PAD["made"][method]["weights"]
 
 
-@pytest.mark.parametrize("method", numbers.METHODS)
+@pytest.mark.parametrize("method", networks.METHODS)
 def test_the_stamp_says_what_would_be_trained_today(method):
     settings = Experiment.named(method=method, **networks.RECIPE).settings
     assert PAD["made"][method]["settings"] == json.loads(json.dumps(settings))
-    assert PAD["made"]["tpr"] == networks.TPR
+    assert PAD["tpr"] == networks.TPR
 
 
 def test_every_class_has_a_drawing_to_choose_but_those_that_are_kept_off():
@@ -41,7 +43,7 @@ def test_every_class_has_a_drawing_to_choose_but_those_that_are_kept_off():
     assert len(names) == 93  # of 94 classes one is kept off
 
 
-@pytest.mark.parametrize("name", touch.TITLES)
+@pytest.mark.parametrize("name", touch.SHOWN)
 def test_a_page_holds_all_that_it_needs(name):
     text = touch.page(name)
     assert not re.search(
@@ -49,6 +51,11 @@ def test_a_page_holds_all_that_it_needs(name):
     )
     assert text.count("</script>") == 2
     assert dict(touch.files())[f"_static/touch/{name}.html"] == text.encode()
+
+
+def test_the_report_lacks_the_explorers_whose_runs_a_project_lacks(tmp_path, monkeypatch):
+    monkeypatch.setattr(workbook, "root", lambda: tmp_path)
+    assert [*dict(touch.files())] == ["_static/touch/pad.html", "_static/touch/ten.html"]
 
 
 def test_a_wrong_name_answers_with_the_right_ones():
@@ -62,11 +69,11 @@ def test_a_notebook_keeps_no_numbers_and_frames_the_page_for_those_without_a_ker
     assert len(json.dumps(widget.get_state(), default=str)) < 60_000
     data, _ = widget._repr_mimebundle_()
     assert 'data="../_static/touch/pad.html"' in data["text/html"]
-    assert data["text/plain"] == touch.TITLES["pad"]
+    assert data["text/plain"] == touch.SHOWN["pad"][0]
     sent = []
     widget.send = sent.append
     widget._handle_custom_msg("data", [])
-    assert sent[0]["networks"].keys() == {*numbers.METHODS}
+    assert sent[0]["networks"].keys() == {*networks.METHODS}
 
 
 def test_showing_the_pad_needs_no_torch():

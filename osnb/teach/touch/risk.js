@@ -5,7 +5,7 @@ function operating({ odds, right }) {
   const points = [{ odds: Infinity, coverage: 0, risk: 0 }];
   let errors = 0;
   odds.forEach((value, i) => {
-    errors += right[i] === "0";
+    errors += !right[i];
     if (value !== odds[i + 1]) points.push({ odds: value, coverage: (i + 1) / odds.length, risk: errors / (i + 1) });
   });
   return points;
