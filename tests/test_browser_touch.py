@@ -1,6 +1,7 @@
 """In a real browser, offline: the pad and the explorers do what the package does."""
 
 import base64
+import json
 import math
 
 import browser
@@ -9,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch.nn.functional import conv2d
+from test_touch import forward
 
 from osnb import metrics, scores
 from osnb.base.outputs import Outputs
-from osnb.book import runs
+from osnb.book import report, runs
 from osnb.datasets import quickdraw
 from osnb.evidence import selective
 from osnb.teach import touch
@@ -62,23 +63,6 @@ def test_pixels_are_those_of_the_reader(called, hundred):
     expected = np.stack([quickdraw.rendered(each, 32).ravel() for each in hundred])
     assert np.abs(np.array(drawn) - expected).max() <= 1
     assert expected.max() == 255
-
-
-def forward(network, images):
-    """The logits by torch, from the numbers of pad.json."""
-    numbers = np.frombuffer(base64.b64decode(network["weights"]), "<f2").astype(np.float32)
-    numbers, x = torch.tensor(numbers), images
-    for layer in network["layers"]:
-        ins, outs, stride = layer["inputs"], layer["outputs"], layer["stride"]
-        size = ins * outs * (9 if stride else 1)
-        weight, bias, numbers = numbers[:size], numbers[size : size + outs], numbers[size + outs :]
-        if stride:
-            kernel = weight.reshape(3, 3, ins, outs).permute(3, 2, 0, 1)
-            x = conv2d(x, kernel, bias, stride=stride, padding=1).relu()
-        else:
-            x = x.mean(dim=(2, 3)) @ weight.reshape(ins, outs) + bias
-    assert not len(numbers)
-    return x.numpy()
 
 
 @pytest.mark.parametrize("method", [*PAD["networks"]])
@@ -329,6 +313,25 @@ def test_a_notebook_shows_the_pad_and_the_same_answers(page, tmp_path):
         if browser.SHOTS:
             page.screenshot(path=f"{browser.SHOTS}/pad-lab.png")
         browser.end_kernels(address, token)
+
+
+def test_a_page_of_the_report_frames_the_pad_which_answers_without_a_kernel(page, project):
+    path = project.add("works", "50_fake")
+    project.write("50_fake", "# Device: any.\nrun: small\n")
+    content = json.loads(path.read_text())
+    data, _ = touch.show("pad")._repr_mimebundle_()
+    output = {"output_type": "display_data", "data": data, "metadata": {}}
+    content["cells"][-1]["outputs"] = [output]
+    path.write_text(json.dumps(content))
+    page.context.set_offline(True)
+    page.goto((report.build().parent / "50_fake" / "small.html").as_uri())
+    browser.until(page, lambda: len(page.frames) == 2, browser.START)
+    page.frames[1].locator("select").select_option(label="banana")
+    card = page.frames[1].locator("[data-network=softmax]")
+    browser.until(page, lambda: "banana" in card.inner_text(), browser.START)
+    if browser.SHOTS:
+        page.screenshot(path=f"{browser.SHOTS}/pad-report.png", full_page=True)
+    assert (page.said, page.asked) == ([], [])
 
 
 def said(page):

@@ -7,14 +7,36 @@ import subprocess
 import sys
 
 import anywidget
+import numpy as np
 import pytest
+import torch
+from torch.nn.functional import conv2d
 
+from osnb import metrics
 from osnb.base import workbook
-from osnb.experiment import Experiment
+from osnb.evidence import decisions
+from osnb.experiment import Experiment, Machine
 from osnb.teach import touch
 from osnb.teach.touch import networks
 
 PAD = json.loads((touch.HERE / "pad.json").read_text())
+
+
+def forward(network, images):
+    """The logits by torch, from the numbers of pad.json."""
+    numbers = np.frombuffer(base64.b64decode(network["weights"]), "<f2").astype(np.float32)
+    numbers, x = torch.tensor(numbers), images
+    for layer in network["layers"]:
+        ins, outs, stride = layer["inputs"], layer["outputs"], layer["stride"]
+        size = ins * outs * (9 if stride else 1)
+        weight, bias, numbers = numbers[:size], numbers[size : size + outs], numbers[size + outs :]
+        if stride:
+            kernel = weight.reshape(3, 3, ins, outs).permute(3, 2, 0, 1)
+            x = conv2d(x, kernel, bias, stride=stride, padding=1).relu()
+        else:
+            x = x.mean(dim=(2, 3)) @ weight.reshape(ins, outs) + bias
+    assert not len(numbers)
+    return x.numpy()
 
 
 def test_the_networks_are_small_and_theirs_are_the_numbers_that_were_written():
@@ -33,6 +55,27 @@ def test_the_stamp_says_what_would_be_trained_today(method):
     settings = Experiment.named(method=method, **networks.RECIPE).settings
     assert PAD["made"][method]["settings"] == json.loads(json.dumps(settings))
     assert PAD["tpr"] == networks.TPR
+
+
+@pytest.mark.slow
+def test_thresholds_and_accuracies_are_those_of_held_out_drawings():
+    parts = Experiment.named(method="softmax", **networks.RECIPE).parts(Machine())
+    rows = parts.of("val", "known", "negative")
+    images = torch.tensor(parts.images.read(rows.index.to_numpy()).numpy()) / 255
+    label, known = rows["label"].to_numpy(), (rows["label"] >= 0).to_numpy()
+    assert known.sum() == 40 * len(PAD["classes"])
+    for network in PAD["networks"].values():
+        logits = forward(network, images)[:, : len(PAD["classes"])]
+        share = torch.tensor(forward(network, images)).double().softmax(dim=1).numpy()
+        msp = share[:, : len(PAD["classes"])].max(axis=1)
+        right = logits.argmax(axis=1) == label
+        side = decisions.Side(msp[known], right[known], msp[~known])
+        threshold = decisions.chosen("tpr", PAD["tpr"], side, share=0, seed=0)["bound"]
+        assert network["threshold"] == pytest.approx(threshold, abs=1e-5)
+        assert network["accuracy"] == pytest.approx(right[known].mean(), abs=2e-3)
+        assert network["fpr"] == pytest.approx((msp[~known] >= threshold).mean(), abs=2e-3)
+        assert network["auroc"] == pytest.approx(metrics.auroc(msp[known], msp[~known]), abs=2e-3)
+        assert (msp[known] >= threshold).mean() > PAD["tpr"]
 
 
 def test_every_class_has_a_drawing_to_choose_but_those_that_are_kept_off():

@@ -2,6 +2,7 @@
 //
 // A drawing is a list of strokes, a stroke a list of points [x, y], x to the right and y down.
 
+const METHODS = ["softmax", "background", "entropic"]; // in the order in which they are shown
 const SIDE = 32; // of the images, in pixels
 const FINE = 4; // they are drawn so many times larger, and then averaged
 const PEN = 6; // width of the pen there
@@ -187,7 +188,7 @@ function unpacked(text) {
 
 // What has to be said of the networks of `data`.
 function notes({ classes, networks, tpr }) {
-  const each = (what) => Object.entries(networks).map(([name, x]) => `${name} ${number(x[what], 2)}`).join(", ");
+  const each = (what) => METHODS.map((name) => `${name} ${number(networks[name][what], 2)}`).join(", ");
   return [
     `A threshold is chosen on held-out drawings of the known classes, as by osnb threshold --tpr ${tpr}: with 95 % confidence it accepts at least ${100 * tpr} % of further such drawings. It is compared with MSP, the largest probability of a known class.`,
     `Each network was trained on 100 drawings of each of ${classes.length} classes. Accuracy on held-out drawings: ${each("accuracy")}. Held-out drawings of negative classes that are accepted: ${each("fpr")}. Background and entropic were shown other drawings of these classes, as drawings of no known class.`,
@@ -196,8 +197,7 @@ function notes({ classes, networks, tpr }) {
 }
 
 function explorer(root, data) {
-  const names = ["softmax", "background", "entropic"];
-  const networks = Object.fromEntries(names.map((name) => [name, network(data.networks[name])]));
+  const networks = Object.fromEntries(METHODS.map((name) => [name, network(data.networks[name])]));
   let strokes = [], fresh = true; // fresh: not a drawing of the test set as it was stored
   let said = "";
 
@@ -248,7 +248,7 @@ function explorer(root, data) {
   function answer() {
     const before = performance.now();
     const image = pixels(fresh ? simplified(strokes) : strokes);
-    const rows = names.map((name) => ({ name, ...scored(logits(networks[name], image), data.classes.length) }));
+    const rows = METHODS.map((name) => ({ name, ...scored(logits(networks[name], image), data.classes.length) }));
     root.dataset.milliseconds = performance.now() - before;
     return { image, rows };
   }
@@ -256,7 +256,7 @@ function explorer(root, data) {
   function show() {
     ink.replaceChildren(...strokes.map((stroke) => make("svg:polyline", { points: [...stroke, stroke[stroke.length - 1]].join(" ") })));
     const none = !strokes.length;
-    const { image, rows } = none ? { image: new Uint8Array(SIDE * SIDE), rows: names.map((name) => ({ name })) } : answer();
+    const { image, rows } = none ? { image: new Uint8Array(SIDE * SIDE), rows: METHODS.map((name) => ({ name })) } : answer();
     const context = small.getContext("2d"), levels = context.createImageData(SIDE, SIDE);
     image.forEach((level, i) => levels.data.set([level, level, level, 255], 4 * i));
     context.putImageData(levels, 0, 0);
