@@ -50,8 +50,8 @@ ROOMS = {
     ),
     "teach": (
         {"base", "datasets", "losses", "metrics", "models", "protocols", "scores", "train", "book"}
-        | {"experiment"},
-        {"numpy", "pandas", "torch", "packaging"},
+        | {"experiment", "evidence"},
+        {"anywidget", "numpy", "pandas", "torch", "packaging"},
         {"jupyter_client", "nbconvert", "nbformat", "nbgrader"},
     ),
 }

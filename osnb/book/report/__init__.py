@@ -20,6 +20,7 @@ from osnb.book.archive import checking
 from osnb.book.report import benchmark, facts, strange
 from osnb.book.verify import verify
 from osnb.evidence import claims, gallery
+from osnb.teach import touch
 
 VERDICTS = "verify.json"  # in report/: what `verify` said of the artefacts when it was made
 INPUTS = "inputs.txt"  # in report/: the digest of what it was made from
@@ -64,7 +65,10 @@ def remark(index: Path) -> str:
 def fingerprint() -> str:
     """Digest of the names, sizes and times of all that the report shows or follows from."""
     root, out = workbook.root(), workbook.out()
-    places = [(workbook.PACKAGE, f"**/*.{kind}") for kind in ("py", "csv", "css", "md")]
+    places = [
+        (workbook.PACKAGE, f"**/*.{kind}")
+        for kind in ("py", "csv", "css", "md", "js", "html", "json")
+    ]
     places += [
         (root, "notebooks/*.ipynb"),
         (root, "params/**/*.yaml"),
@@ -134,6 +138,7 @@ def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     yield "conf.py", (HERE / "conf.py").read_bytes()
     yield "_static/report.css", (HERE / "report.css").read_bytes()
     yield from _mathjax()
+    yield from touch.files()
     for notebook in notebooks:
         yield from _notebook(notebook)
     artefacts = [artefact for paper in papers for artefact in paper["done"]]
