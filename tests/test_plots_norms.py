@@ -73,6 +73,8 @@ def test_panels_have_the_letters_of_the_caption_and_draw_the_columns_of_their_ne
         assert drawn(figure.axes[lengths]) == norms
     auroc = {name: history()[f"auroc_{rule}"].tolist() for name, rule in rules.items()}
     assert drawn(figure.axes[2]) == auroc
+    legends = {title[0] for ax, title in zip(figure.axes, titles, strict=True) if ax.get_legend()}
+    assert legends == set("acdg")
     marks = [line.get_xdata()[0] for line in figure.axes[1].lines if line.get_linestyle() == "--"]
     assert [mark for mark in marks if mark in (3, 7, 9)] == [3, 7, 9]
     with pytest.raises(ValueError, match="three snapshots at most"):

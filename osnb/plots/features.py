@@ -71,7 +71,16 @@ def feature_norms(
         ax.set_ylabel(name)
         long = wide[["epoch"]].assign(by=decays, value=wide[column])
         _epochs(ax, long, looks(names), f"{letter}   by weight decay")
-    return finished(figure, about="dotted: AUROC of chance")
+    for ax in (
+        axes[0, 0],
+        axes[0, 2],
+        axes[1, 0],
+        axes[2, 0],
+    ):  # b is as a, e and f as d, h and i as g
+        if ax.figure and ax.get_legend_handles_labels()[0]:
+            ax.legend(fontsize=7)
+    figure.supxlabel("dotted: AUROC of chance", fontsize=8, color="0.4")
+    return figure
 
 
 def _checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
