@@ -105,6 +105,11 @@ def test_panels_without_a_run_say_so():
     assert said == [[], ["not run"], [], *[["not run"]] * 2, [], [], []]
 
 
+def test_a_plane_by_itself_is_titled_by_its_epoch_alone():
+    axes = plots.feature_plane(outputs(), epochs=[1, 2]).axes
+    assert [ax.get_title() for ax in axes] == ["epoch 1", "epoch 2"]
+
+
 def test_every_image_is_drawn_once_at_its_place_and_arcs_have_the_mean_norms():
     table = outputs()
     for ax, epoch in zip(plots.feature_plane(table, epochs=[1, 2]).axes, (1, 2), strict=True):

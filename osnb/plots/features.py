@@ -52,7 +52,7 @@ def feature_norms(
     if len(snapshots) > 3:
         raise ValueError(f"need three snapshots at most, panels d to f; got {[*snapshots]}")
     plane, wide = (history[mask] for mask in (history["features"] == 2, history["features"] != 2))
-    figure = Figure(figsize=(9.2, 8.4))
+    figure = Figure(figsize=(9.2, 7.6))
     axes = figure.subplots(3, 3)
     lengths = NORMS | HEAD
     parts = ("a", wide, lengths), ("b", plane, lengths), ("c", wide, RULES)
@@ -138,7 +138,7 @@ def _planes(
             ax.remove()
             continue
         _plane(ax, shown[shown["epoch"] == epoch])
-        ax.set_title(f"{letter}   epoch {epoch}".strip(), loc="left" if letter else "center")
+        ax.set_title(f"{letter or ''}   epoch {epoch}".strip(), loc="left" if letter else "center")
         ax.set_aspect("equal")
         for (low, high), limit in zip(ends, (ax.set_xlim, ax.set_ylim), strict=bool(ends)):
             limit(low - 0.04 * (high - low), high + 0.04 * (high - low))
