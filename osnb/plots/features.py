@@ -52,7 +52,7 @@ def feature_norms(
     if len(snapshots) > 3:
         raise ValueError(f"need three snapshots at most, panels d to f; got {[*snapshots]}")
     plane, wide = (history[mask] for mask in (history["features"] == 2, history["features"] != 2))
-    figure = Figure(figsize=(9.2, 7.6))
+    figure = Figure(figsize=(9, 7.2))
     axes = figure.subplots(3, 3)
     lengths = NORMS | HEAD
     parts = ("a", wide, lengths), ("b", plane, lengths), ("c", wide, RULES)
