@@ -96,6 +96,17 @@ def test_printed_numbers_have_no_interval_and_no_rows_no_points():
     assert [text.get_text() for text in figure.axes[0].texts] == ["not run"]
 
 
+@pytest.mark.parametrize(("points", "low", "lines"), [(6, 0.1, 1), (6, -0.1, 0), (3, 0.1, 0)])
+def test_a_line_needs_more_than_three_points_and_an_interval_without_0(points, low, lines):
+    accuracy = np.linspace(0.5, 0.9, points)
+    ends = {f"{n}_{end}": np.nan for n in ("accuracy", "auroc") for end in ("low", "high")}
+    table = pd.DataFrame({"panel": "one", "series": "s", "mark": "m", "accuracy": accuracy})
+    table = table.assign(auroc=accuracy**2, **ends)
+    rho = pd.DataFrame({"panel": ["one"], "points": points, "rho": 0.9, "low": low, "high": 1.0})
+    (ax,) = plots.accuracy_auroc(table, rho, empty={}, about="").axes
+    assert sum(len(line.get_xdata()) == 2 for line in ax.lines) == lines
+
+
 def test_every_point_is_drawn_once_where_it_lies():
     points, figure = drawn()
     for panel, ax in zip(("splits", "means"), figure.axes, strict=True):

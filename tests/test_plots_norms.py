@@ -73,6 +73,8 @@ def test_panels_have_the_letters_of_the_caption_and_draw_the_columns_of_their_ne
         assert drawn(figure.axes[lengths]) == norms
     auroc = {name: history()[f"auroc_{rule}"].tolist() for name, rule in rules.items()}
     assert drawn(figure.axes[2]) == auroc
+    legends = {title[0] for ax, title in zip(figure.axes, titles, strict=True) if ax.get_legend()}
+    assert legends == set("acdg")
     marks = [line.get_xdata()[0] for line in figure.axes[1].lines if line.get_linestyle() == "--"]
     assert [mark for mark in marks if mark in (3, 7, 9)] == [3, 7, 9]
     with pytest.raises(ValueError, match="three snapshots at most"):
@@ -101,6 +103,11 @@ def test_panels_without_a_run_say_so():
     figure = plots.feature_norms(history(), NONE, snapshots=[1, 2])
     said = [[text.get_text() for text in ax.texts] for ax in figure.axes]
     assert said == [[], ["not run"], [], *[["not run"]] * 2, [], [], []]
+
+
+def test_a_plane_by_itself_is_titled_by_its_epoch_alone():
+    axes = plots.feature_plane(outputs(), epochs=[1, 2]).axes
+    assert [ax.get_title() for ax in axes] == ["epoch 1", "epoch 2"]
 
 
 def test_every_image_is_drawn_once_at_its_place_and_arcs_have_the_mean_norms():

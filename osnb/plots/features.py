@@ -52,7 +52,7 @@ def feature_norms(
     if len(snapshots) > 3:
         raise ValueError(f"need three snapshots at most, panels d to f; got {[*snapshots]}")
     plane, wide = (history[mask] for mask in (history["features"] == 2, history["features"] != 2))
-    figure = Figure(figsize=(9.2, 8.4))
+    figure = Figure(figsize=(9, 7.2))
     axes = figure.subplots(3, 3)
     lengths = NORMS | HEAD
     parts = ("a", wide, lengths), ("b", plane, lengths), ("c", wide, RULES)
@@ -71,7 +71,16 @@ def feature_norms(
         ax.set_ylabel(name)
         long = wide[["epoch"]].assign(by=decays, value=wide[column])
         _epochs(ax, long, looks(names), f"{letter}   by weight decay")
-    return finished(figure, about="dotted: AUROC of chance")
+    for ax in (
+        axes[0, 0],
+        axes[0, 2],
+        axes[1, 0],
+        axes[2, 0],
+    ):  # b is as a, e and f as d, h and i as g
+        if ax.figure and ax.get_legend_handles_labels()[0]:
+            ax.legend(fontsize=7)
+    figure.supxlabel("dotted: AUROC of chance", fontsize=8, color="0.4")
+    return figure
 
 
 def _checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -129,7 +138,7 @@ def _planes(
             ax.remove()
             continue
         _plane(ax, shown[shown["epoch"] == epoch])
-        ax.set_title(f"{letter}   epoch {epoch}".strip(), loc="left" if letter else "center")
+        ax.set_title(f"{letter or ''}   epoch {epoch}".strip(), loc="left" if letter else "center")
         ax.set_aspect("equal")
         for (low, high), limit in zip(ends, (ax.set_xlim, ax.set_ylim), strict=bool(ends)):
             limit(low - 0.04 * (high - low), high + 0.04 * (high - low))

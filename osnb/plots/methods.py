@@ -60,7 +60,8 @@ def method_gains(points: pd.DataFrame) -> Figure:
         ax.axvline(0.5, color="0.6", linewidth=0.8)
         ax.set_title("")
         ax.set_title(name, loc="left")
-        ax.set_title("accuracy (splits)", loc="right", fontsize=8, color="0.4")
+        above = {"transform": ax.transAxes, "va": "bottom", "fontsize": 8, "color": "0.4"}
+        ax.text(1.02, 1.02, "accuracy\n(splits)", **above)
     return finished(figure, x="AUROC", about="lines: 95 % over classes, a bootstrap; 0.5 is chance")
 
 
@@ -205,7 +206,8 @@ def accuracy_auroc(
     """Closed-set accuracy against AUROC, a panel for each row of `rho`.
 
     Colour says the series, the marker's shape the mark; where both are the same the legend says
-    so once. Bars are 95 % intervals. The grey line is that of least squares.
+    so once. Bars are 95 % intervals. The grey line is that of least squares; there is none of three
+    points or fewer, nor where the interval of rho includes 0.
 
     Args:
         points: from `across.correlations`, with columns series and mark, and hollow (bool) if some
@@ -229,7 +231,8 @@ def accuracy_auroc(
     styles = [looks(points[name].unique()) for name in ("series", "mark")]
     for ax, row, (name,) in parts:
         part = points[points["panel"] == name]
-        _scatter(ax, part, *styles)
+        undecided = row["low"].iloc[0] <= 0 <= row["high"].iloc[0]
+        _scatter(ax, part.assign(line=np.nan) if undecided else part, *styles)
         if not len(part):
             draw.say(ax, empty[name])
             ax.set(xticks=[], yticks=[])
@@ -249,7 +252,7 @@ def _scatter(ax: Axes, part: pd.DataFrame, colors: dict, shapes: dict) -> None:
     ax.locator_params(nbins=6)
     lined = part if "line" in part else part.assign(line="")
     for _, line in lined.groupby("line"):
-        if len(line) >= FEW and line["accuracy"].nunique() > 1:
+        if len(line) > FEW and line["accuracy"].nunique() > 1:
             slope, start = np.polyfit(line["accuracy"], line["auroc"], 1)
             ends = np.array([line["accuracy"].min(), line["accuracy"].max()])
             ax.plot(ends, start + slope * ends, color="0.6", linewidth=1, zorder=1)
