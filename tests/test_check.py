@@ -7,7 +7,7 @@ import pytest
 from test_cli import osnb
 
 from osnb.base import workbook
-from osnb.book.check import LINES, check
+from osnb.book.check import AFTER, LINES, check
 
 ROOT = workbook.root()
 
@@ -91,10 +91,11 @@ FAULTS = {
     "'# Section: claim'": lambda x: x["cells"][0].update(source="# A tour\n\nText."),
     "lacks **You need**": replaced("**You need**", "Needed"),
     "'Measured: about N seconds": replaced("Measured: about", "Measured: some"),
-    "the last three sections": replaced("## Exercises", "## Tasks"),
+    "the last five sections": replaced("## Exercises", "## Tasks"),
+    "link to a DOI or to arXiv": replaced("](https://", "](http://"),
     "predicts at least twice": replaced("**Predict", "**Think"),
     "before a cell that is run": lambda x: x["cells"].insert(
-        [c["source"].startswith("## Quiz") for c in x["cells"]].index(True),
+        [c["source"].startswith(AFTER) for c in x["cells"]].index(True),
         {"cell_type": "markdown", "metadata": {}, "source": "**Predict** it."},
     ),
     "three to five exercises": replaced("exercise.check(", "exercise.look("),
@@ -110,6 +111,9 @@ FAULTS = {
     "cells of the course come last": moved,
     "answers is defined in the course": added("answers"),
     "at most 12 parameters": of_parameters("\n".join(f"p{i}: int = 1  # p" for i in range(12))),
+    "at most 6 parameters before '# advanced'": lambda x: code(x)[0].update(
+        source="\n".join(f"p{i}: int = 1  # p" for i in range(7)) + "\n# advanced"
+    ),
     "the first parameters are run and size": replaced("size: str", "extent: str"),
     "a parameter has its type": of_parameters("rate = 0.5  # not annotated"),
     "not so: more": of_parameters("more: int = 0.5  # another type"),

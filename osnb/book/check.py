@@ -17,10 +17,11 @@ from osnb.base import workbook
 from osnb.book.run import SIZES, Refused, plan
 
 MEASURED = r"Measured: about ([\d.]+) seconds? and ([\d.]+) GB on \w[^.]*\."
-SECTIONS = ["## Paper and ours", "## Exercises", "## Quiz"]
+SECTIONS = ["## Paper and ours", "## Exercises", "## Three take-aways", "## References", "## Quiz"]
+AFTER = ("## Three take-aways", "## Quiz")  # what follows the body
 EXERCISE = r"^\d\. \*(read|change|build)\*(.*?)(?=^\d\. |\Z)"
 SOLUTION, HIDDEN = "### BEGIN SOLUTION", "### BEGIN HIDDEN TESTS"
-MOST = 12  # parameters
+MOST, SHOWN = 12, 6  # parameters, and those before the comment `# advanced`
 LINES, IMAGE = 15, 200_000  # of a cell; bytes
 UNSTABLE = {
     "an absolute path": r"(?<![\w.:/<])/(?:[\w.-]+/)+[\w.-]+",
@@ -41,7 +42,7 @@ class Book:
         self.cells = [x | {"source": "".join(x["source"])} for x in self.content["cells"]]
         self.code = [cell for cell in self.cells if cell["cell_type"] == "code"]
         self.words = "\n".join(x["source"] for x in self.cells if x["cell_type"] == "markdown")
-        starts = (i for i, x in enumerate(self.cells) if x["source"].startswith("## Quiz"))
+        starts = (i for i, x in enumerate(self.cells) if x["source"].startswith(AFTER))
         self.body = self.cells[: next(starts, len(self.cells))]
 
     @cached_property
@@ -109,7 +110,7 @@ def _params(file: Path, alike: dict[str, Path]) -> Iterator[str]:
 def _length(book: Book) -> Iterator[str]:
     kinds = [cell["cell_type"] for cell in book.body]
     if not 20 <= len(kinds) <= 35:
-        yield f"20 to 35 cells before the quiz; got {len(kinds)}"
+        yield f"20 to 35 cells before the take-aways; got {len(kinds)}"
     if not 0.35 <= (share := kinds.count("markdown") / max(len(kinds), 1)) <= 0.65:
         yield f"about half of the cells are text; got {share:.2f}"
 
@@ -128,8 +129,10 @@ def _top(book: Book) -> Iterator[str]:
 
 def _sections(book: Book) -> Iterator[str]:
     titles = [line for line in book.words.splitlines() if line.startswith("## ")]
-    if titles[-3:] != SECTIONS:
-        yield f"the last three sections are {', '.join(SECTIONS)}; got {', '.join(titles[-3:])}"
+    if titles[-5:] != SECTIONS:
+        yield f"the last five sections are {', '.join(SECTIONS)}; got {', '.join(titles[-5:])}"
+    if not re.search(r"\]\(https://(doi|arxiv)\.org/", book.words.partition(SECTIONS[-2])[2]):
+        yield "the references link to a DOI or to arXiv"
     asked = [i for i, cell in enumerate(book.body) if "**Predict" in cell["source"]]
     kinds = "".join(cell["cell_type"][0] for cell in book.body)
     if sum(book.body[i]["source"].count("**Predict") for i in asked) < 2:
@@ -142,7 +145,7 @@ def _sections(book: Book) -> Iterator[str]:
 
 
 def _exercises(book: Book) -> Iterator[str]:
-    text = book.words.partition("## Exercises")[2].partition("## Quiz")[0]
+    text = book.words.partition("## Exercises")[2].partition(SECTIONS[2])[0]
     asked = re.findall(EXERCISE, text, re.M | re.S)
     kinds = [kind for kind, _ in asked]
     checks = sum(cell["source"].count("exercise.check(") for cell in book.code)
@@ -228,6 +231,8 @@ def _parameters(book: Book) -> Iterator[str]:
     (text,) = (x["source"] for x in book.code if "parameters" in x["metadata"].get("tags", []))
     if len(names) > MOST:
         yield f"at most {MOST} parameters; got {len(names)}"
+    if (shown := len(re.findall(r"^\w+:", text.partition("# advanced")[0], re.M))) > SHOWN:
+        yield f"at most {SHOWN} parameters before '# advanced'; got {shown}"
     if names[:2] != ["run", "size"] or "seed" not in names:
         yield "the first parameters are run and size, and one is the seed"
     for statement in ast.parse(text).body:
