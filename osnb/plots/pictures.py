@@ -222,7 +222,7 @@ def timeline(works: pd.DataFrame) -> Figure:
         axes[0, 0].plot(x, y, marker="o", markersize=8, linewidth=3, color="#0072b2")
     labels = [f"{work.who}: {work.word}  {work.year}" for work in works.itertuples()]
     axes[0, 0].set_yticks(places, labels, fontsize=11)
-    axes[0, 0].set_xticks(range(len(lanes)), [fill(lane, 15) for lane in lanes], fontsize=11)
+    axes[0, 0].set_xticks(range(len(lanes)), [fill(lane, 17) for lane in lanes], fontsize=11)
     axes[0, 0].set(xlim=(-0.5, len(lanes) - 0.5), ylim=(len(works) - 0.5, -0.5))
     axes[0, 0].tick_params(bottom=False, top=True, labelbottom=False, labeltop=True)
     return figure
