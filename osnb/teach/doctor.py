@@ -14,7 +14,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -162,17 +161,6 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + rest
 
 
-def jupyter() -> Line:
-    """JupyterLab is installed, and its command lies beside this Python's."""
-    version = installed("jupyterlab")
-    if not version:
-        return Line("jupyter", FAIL, "JupyterLab is not installed", f"Install it: {LOCKED}")
-    if not shutil.which("jupyter-lab", path=sysconfig.get_path("scripts")):
-        advice = f"Start it as {PYTHON} -m jupyterlab, or install it again: {LOCKED}"
-        return Line("jupyter", WARN, f"JupyterLab {version}, but no command jupyter-lab", advice)
-    return Line("jupyter", OK, f"JupyterLab {version}, opened by make lab")
-
-
 # What has to start
 
 
@@ -258,18 +246,6 @@ def _nearest(folder: Path) -> Path:
     return next(place for place in (folder, *folder.parents) if os.path.lexists(place))
 
 
-def data() -> Line:
-    """What lies in the folder of optional data sets; the miniature needs none."""
-    folder, named = workbook.data(""), os.environ.get("OSNB_DATA")
-    where = f"{folder}, named by OSNB_DATA" if named else str(folder)
-    if named and not folder.is_dir():
-        advice = "Let OSNB_DATA name a folder that exists, or unset it: no notebook here needs it."
-        return Line("data folder", WARN, f"there is no {where}", advice)
-    names = sorted(path.name for path in folder.glob("[!.]*"))
-    none = "no optional data set; the miniature ships with the package"
-    return Line("data folder", OK, f"{_some(names)} in {where}" if names else none)
-
-
 def drawings() -> Line:
     """The drawings that the miniature stands on are there, byte by byte."""
     import pandas as pd
@@ -353,22 +329,16 @@ def try_torch(_: float) -> dict[str, str]:
 
 
 def try_kernel(patience: float) -> dict[str, str]:
-    """What the kernel `python3` prints for 1 + 1, and the command that starts it."""
+    """What the kernel `python3` says of 1 + 1, and the command that starts it."""
     from jupyter_client.kernelspec import KernelSpecManager
-    from jupyter_client.manager import start_new_kernel
+    from nbclient import NotebookClient
+    from nbformat.v4 import new_code_cell, new_notebook
 
-    spec, messages = KernelSpecManager().get_kernel_spec("python3"), []
-    manager, client = start_new_kernel(
-        startup_timeout=patience, kernel_name="python3", stderr=sys.stderr, stdout=sys.stderr
-    )
-    try:
-        client.execute_interactive("print(1 + 1)", timeout=patience, output_hook=messages.append)
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
-    answer = "".join(message["content"].get("text", "") for message in messages).strip()
-    command = " ".join(spec.argv[:3])
-    if answer != "2":
+    command = " ".join(KernelSpecManager().get_kernel_spec("python3").argv[:3])
+    book = new_notebook(cells=[new_code_cell("1 + 1")])
+    settings = {"timeout": patience, "startup_timeout": patience, "kernel_name": "python3"}
+    (output,) = NotebookClient(book, **settings).execute().cells[0].outputs
+    if (answer := output.get("data", {}).get("text/plain")) != "2":
         raise RuntimeError(f"{command} says 1 + 1 = {answer!r}")
     return {"kernel": command}
 
@@ -387,8 +357,8 @@ def answer(name: str, patience: float) -> dict[str, str]:
 
 
 CHECKS = (
-    *(python, project, versions, torch, kernel, jupyter),
-    *(disk, write_access, data, drawings),
+    *(python, project, versions, torch, kernel),
+    *(disk, write_access, drawings),
 )
 
 if __name__ == "__main__" and sys.argv[1:]:  # a trial: NAME SECONDS

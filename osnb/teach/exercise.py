@@ -12,6 +12,7 @@ import numpy as np
 
 from osnb.base.catalogue import Catalogue
 
+FREE = {"base", "teach"}  # of the package, where nothing is computed that an exercise asks for
 Maker = Callable[[np.random.Generator], tuple | dict]
 
 
@@ -201,10 +202,7 @@ def _answered(answers: Any, questions: int) -> str:
 
 
 def reached(function: Callable, given: tuple | dict) -> set[str]:
-    """Names of the package's functions that a call reaches from outside of it.
-
-    Those of `base` and `teach` do not count: they compute nothing that an exercise asks for.
-    """
+    """Names of the package's functions, but those of `FREE`, that a call reaches from outside."""
     names, inside = set(), None
 
     def watch(frame, event, _):
@@ -212,10 +210,9 @@ def reached(function: Callable, given: tuple | dict) -> set[str]:
         room = frame.f_globals.get("__name__", "").split(".")[:2]
         if event == "return" and frame is inside:
             inside = None
-        elif event == "call" and not inside and room[:1] == ["osnb"]:
-            if room[1:] not in (["base"], ["teach"]):
-                names.add(".".join([*room, frame.f_code.co_name]))
-                inside = frame
+        elif event == "call" and not inside and room[0] == "osnb" and room[1] not in FREE:
+            names.add(".".join([*room, frame.f_code.co_name]))
+            inside = frame
 
     before = sys.getprofile()
     sys.setprofile(watch)

@@ -1,7 +1,6 @@
 """Commands that run no notebook: archives, claims, lists, the course, report, checks."""
 
 import json as text
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -212,9 +211,7 @@ def wordnet(
 
 def course(
     out: Annotated[Path | None, typer.Option(help="New folder, or a .zip with --bundle.")] = None,
-    term: Annotated[
-        str, typer.Option(envvar="OSNB_TERM", help="Secret of a term: the lecturer's copy.")
-    ] = "",
+    term: Annotated[str, typer.Option(help="Secret of a term, for the lecturer's copy.")] = "",
     learners: Annotated[Path | None, typer.Option(help="csv of a term's learners.")] = None,
     bundle: Annotated[bool, typer.Option("--bundle", help="For rooms without a network.")] = False,
     wheels: Annotated[Path | None, typer.Option(help="Folder of wheels to pack.")] = None,
@@ -239,18 +236,14 @@ def course(
         raise ValueError(f"needed: {ways}")
     if wheels and not bundle:
         raise ValueError("--wheels needs --bundle")
+    if bool(learners) != bool(term) or (term and bundle):
+        raise ValueError("the lecturer's copy: --term KEY --learners FILE, without --bundle")
     if learners:
-        if bundle or not term:
-            raise ValueError("--learners FILE is for the lecturer's copy: --term KEY, no --bundle")
         course.build_term(out, secret=term, learners=learners)
         print(f"{out}: the lecturer's copy of a term, with solutions, quizzes, exam and slides")
         return
-    if "--term" in sys.argv:
-        raise ValueError("--term KEY needs --learners FILE, a csv with a column id")
-    leaks, notes = (
-        course.bundle(out, wheels=wheels) if bundle else (None, [f"{out}: the students' copy"])
-    )
-    leaks = course.build(out) if leaks is None else leaks
+    notes = [f"{out}: the students' copy"]
+    leaks, notes = course.bundle(out, wheels=wheels) if bundle else (course.build(out), notes)
     print(*(leaks or notes), sep="\n")
     if leaks:
         typer.echo(f"osnb: {len(leaks)} leaks; {out} was not written", err=True)

@@ -69,9 +69,7 @@ def file_leaks(path: Path, sources: Sources, *, name: str) -> list[str]:
     for number, cell in enumerate(book.pop("cells"), start=1):
         if "teacher" in cell["metadata"].get("tags", []):
             sentences.append(f"{name}, cell {number} is the teacher's")
-        sentences += _in_text(f"{name}, cell {number}", "".join(cell.pop("source")), sources)
-        rest = "\n".join(_texts(cell))
-        sentences += _in_text(f"{name}, beside the text of cell {number}", rest, sources)
+        sentences += _in_text(f"{name}, cell {number}", "\n".join(_texts(cell)), sources)
     return sentences + _in_text(f"{name}, its metadata", "\n".join(_texts(book)), sources)
 
 

@@ -64,7 +64,7 @@ def _slides(source: Path, notebook: Path) -> Iterator[tuple[str, str]]:
     for number, cell in enumerate(json.loads(notebook.read_text(encoding="utf8"))["cells"]):
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            head = ([head] + re.findall(r"^## (.+)$", text, re.M))[-1]
+            head = [head, *re.findall(r"^## (.+)$", text, re.M)][-1]
             yield from ((head, found) for found in PREDICT.findall(text))
             yield from (("Take-aways", found.strip()) for found in TAKE.findall(text))
         for output in cell.get("outputs", []):

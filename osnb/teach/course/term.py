@@ -83,9 +83,8 @@ def question(entry: dict[str, Any], secret: str) -> Question:
     for attempt in range(TRIES):
         rng = np.random.default_rng(int(derived(secret, entry["name"], attempt), 16))
         given = _drawn(entry.get("given", {}), rng)
-        formulas = (
-            [entry["answer"], *(x["of"] for x in entry["wrong"])] if "answer" in entry else []
-        )
+        wrong = entry.get("wrong", [])
+        formulas = [entry["answer"], *(x["of"] for x in wrong)] if wrong else []
         # + 0 turns a rounded -0.0 into 0.0
         values = [round(float(_value(x, given)), 6) + 0.0 for x in formulas]
         shown = [entry.get("format", "{:.3f}").format(value) for value in values]
@@ -94,7 +93,7 @@ def question(entry: dict[str, Any], secret: str) -> Question:
     else:
         raise ValueError(f"{entry['name']}: no draw of {TRIES} has four options that differ")
     given["answer"] = shown[0] if shown else ""
-    reasons = [entry["because"], *(x["why"] for x in entry["wrong"])] if shown else []
+    reasons = [entry["because"], *(x["why"] for x in wrong)] if wrong else []
     options = list(zip(shown, (_text(reason, given) for reason in reasons), strict=True))
     rubric = [(points, _text(what, given)) for points, what in entry["rubric"]]
     options = [options[i] for i in rng.permutation(len(options))]
