@@ -134,6 +134,7 @@ def test_a_copy_is_a_project_of_its_own(work, tmp_path, monkeypatch):
 
 def test_a_learners_folder_gets_what_it_lacks_and_keeps_what_was_written(work, tmp_path):
     (work / "notebooks" / "README.md").write_text("The index.")
+    (work / "notebooks" / "GLOSSARY.md").write_text("### known")
     code, out, _ = osnb("--learn", tmp_path / "learn")
     assert (code, out) == (0, f"{tmp_path / 'learn'}: 1 notebooks added\n")
     mine = tmp_path / "learn" / "50_work.ipynb"
@@ -145,7 +146,9 @@ def test_a_learners_folder_gets_what_it_lacks_and_keeps_what_was_written(work, t
     assert mine.read_bytes() == before
     mine.unlink()
     assert course.learn(tmp_path / "learn") == ["50_work.ipynb"]
-    assert {x.name for x in (tmp_path / "learn").iterdir()} == {"50_work.ipynb", "README.md"}
+    assert {x.name for x in (tmp_path / "learn").iterdir()} == {
+        *("50_work.ipynb", "README.md", "GLOSSARY.md")
+    }
 
 
 def test_what_is_there_is_never_replaced_and_an_error_leaves_nothing(work, tmp_path):

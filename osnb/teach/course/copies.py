@@ -25,9 +25,11 @@ from osnb.teach.course.leaks import BINARY, file_leaks, leaks, read, without_hid
 from osnb.teach.course.whole import SUMS, compare, in_folder
 
 NAME = "osnb-course"  # the folder in a zip
+PAGES = ("README.md", "GLOSSARY.md", "REFERENCES.md")  # to which notebooks link
 SHARED = (  # what both copies have, beside the package and their notebooks
     *("pyproject.toml", "requirements.lock", "environment.yml", "Makefile", "LICENSE", "binder/*"),
-    *("notebooks/README.md", "params/**/*.yaml", "figures/*/mini*/*", "tests/golden/*"),
+    *(f"notebooks/{name}" for name in PAGES),
+    *("params/**/*.yaml", "figures/*/mini*/*", "tests/golden/*"),
 )
 CELL = {"tags", "nbgrader", "deletable", "editable"}  # metadata that a student's cell keeps
 BOOK = {"kernelspec", "language_info"}
@@ -167,7 +169,9 @@ def learn(folder: Path) -> list[str]:
             with workbook.writing(target) as file:
                 file.write_text(nbformat.writes(book) + "\n", encoding="utf8")
             added.append(source.name)
-    shutil.copyfile(workbook.root() / "notebooks" / "README.md", folder / "README.md")
+    for name in PAGES:
+        if (source := workbook.root() / "notebooks" / name).is_file():
+            shutil.copyfile(source, folder / name)
     return added
 
 
