@@ -297,7 +297,6 @@ def test_lines_that_anyone_writes_are_no_leak(work, tmp_path, solution):
     ("extra", "reason"),
     [
         (cell("code", "def f(): return 1", grade_id="f", solution=True), "without BEGIN and END"),
-        (cell("markdown", "See ### BEGIN SOLUTION."), "has the mark of a region"),
     ],
 )
 def test_what_no_region_holds_in_the_sources_stops_the_copy(work, tmp_path, extra, reason):
