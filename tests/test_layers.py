@@ -52,7 +52,7 @@ ROOMS = {
         {"base", "datasets", "losses", "metrics", "models", "protocols", "scores", "train", "book"}
         | {"experiment"},
         {"jinja2", "nbgrader", "numpy", "pandas", "torch", "yaml"},
-        {"IPython", "jupyter_client", "nbconvert", "nbformat"},
+        {"IPython", "jupyter_client", "nbclient", "nbconvert", "nbformat"},
     ),
 }
 FILES = {
