@@ -1,4 +1,4 @@
-"""A small notebook with an exercise, a quiz and a teacher's cell, for the tests of `teach`."""
+"""A small notebook with an exercise, a quiz and a teacher's note, for the tests of `teach`."""
 
 import hashlib
 import json
@@ -8,10 +8,9 @@ import subprocess
 SOLUTION = """fpr = (unknown[:, None] >= known).mean(axis=0)
 accepted = np.flatnonzero(fpr <= 0.5)
 return correct[accepted].sum() / len(known)"""
-KEY = "bdacb"
 BLANK = 'def my_ccr(known, correct, unknown):\n    """CCR at half of the unknown."""\n'
 HIDDEN = "exercise.require(my_ccr, theirs, inputs=exercise.scores, seed=7)"
-ANSWER = "1. b: the largest FPR that is not above the rate; who takes d forgets the ties."
+NOTE = "Who is stuck here forgets the ties; ask for the scores that are equal."
 PARAMETERS = 'run: str = "small"  # name\nsize: str = "mini"  # size\nseed: int = 0  # seed'
 THEIRS = '''def theirs(known, correct, unknown):
     """Slowly."""
@@ -21,7 +20,7 @@ THEIRS = '''def theirs(known, correct, unknown):
 
 exercise.check(my_ccr, theirs, inputs=exercise.scores)
 '''
-QUIZ = "exercise.quiz(answers, questions=5"
+QUIZ = 'answers = ""  # one letter a question\nexercise.practice(answers, notebook="00_tour")'
 WRITTEN, GRADED = {"solution": True}, {"grade": True, "locked": True}
 
 
@@ -44,9 +43,6 @@ def region(kind, text, indent=""):
 def notebook(solution=SOLUTION, hidden=HIDDEN, extra=()):
     """A source notebook as a dict; `extra` cells come before the exercise."""
     solution, hidden = region("SOLUTION", solution, "    "), region("HIDDEN TESTS", hidden)
-    answers = 'answers = ""  # five letters, such as "abcda"\n'
-    answers += region("SOLUTION", f'answers = "{KEY}"')
-    counted = f"{QUIZ})\n" + region("HIDDEN TESTS", f'{QUIZ}, key="{KEY}")')
     shown = cell("code", "print(known_rows := 3)")
     shown["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "3\n"}]
     cells = [
@@ -55,13 +51,12 @@ def notebook(solution=SOLUTION, hidden=HIDDEN, extra=()):
         cell("code", "import numpy as np\n\nfrom osnb.teach import exercise"),
         shown,
         *extra,
+        cell("markdown", NOTE, ["teacher"]),
         cell("markdown", "## Exercises\n\n1. *build*: CCR."),
         cell("code", BLANK + solution, grade_id="my_ccr", **WRITTEN),
         cell("code", THEIRS + hidden, grade_id="my_ccr-check", points=1, **GRADED),
         cell("markdown", "## Quiz\n\n1. Which?\n   - a) this\n   - b) that"),
-        cell("code", answers, ["course"], grade_id="quiz", **WRITTEN),
-        cell("code", counted, ["course"], grade_id="quiz-check", points=5, **GRADED),
-        cell("markdown", f"**Answers.**\n\n{ANSWER}", ["teacher"]),
+        cell("code", QUIZ, ["course"]),
     ]
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}

@@ -84,7 +84,7 @@ def moved(content):
 STDERR = {"output_type": "stream", "name": "stderr", "text": "a warning"}
 ERROR = {"output_type": "error", "ename": "E", "evalue": "", "traceback": []}
 FAULTS = {
-    "20 to 35 cells": lambda x: x.update(cells=x["cells"][:6] + x["cells"][-4:]),
+    "20 to 35 cells": lambda x: x.update(cells=x["cells"][:6] + x["cells"][-2:]),
     "about half of the cells are text": lambda x: [
         cell.update(cell_type="markdown") for cell in code(x)[1:9]
     ],
@@ -105,9 +105,9 @@ FAULTS = {
     "NAME and NAME-check": lambda x: graded(x)[1]["metadata"]["nbgrader"].update(grade_id="x"),
     "each with its seed": replaced("seed=", "draw="),
     "five questions of four options": replaced("\n   - d) ", "\n   - "),
-    "at least three of them different": replaced('answers = "', 'answers = "ab'),
-    "checked by exercise.quiz": replaced("exercise.quiz(answers, q", "exercise.quiz(q"),
-    "tagged course, course and teacher": lambda x: x["cells"][-1]["metadata"].clear(),
+    "ends in a cell with answers": replaced('answers = "', 'answers = "ab'),
+    "and exercise.practice": replaced("exercise.practice(answers, n", "exercise.practice(n"),
+    "ends in a cell tagged course": lambda x: x["cells"][-1]["metadata"].clear(),
     "cells of the course come last": moved,
     "answers is defined in the course": added("answers"),
     "at most 12 parameters": of_parameters("\n".join(f"p{i}: int = 1  # p" for i in range(12))),

@@ -93,9 +93,9 @@ def test_a_healthy_set_up_is_ready():
     answer = json.loads(done.stdout)
     lines = [doctor.Line(**line) for line in answer["lines"]]
     assert (done.returncode, answer["ready"], states(lines, "fail")) == (0, True, [])
-    wanted = {"python", "project", "versions", "torch", "gpu", "kernel", "jupyter", "disk"}
+    wanted = {"python", "project", "versions", "torch", "gpu", "kernel", "disk"}
     wanted |= {f"write: {name}" for name in ("project folder", "runs/", "temporary folder")}
-    assert wanted | {"data folder", "test browser"} <= {line.name for line in lines}
+    assert wanted <= {line.name for line in lines}
     assert not [line for line in lines if (line.state == "ok") != (line.advice == "")]
 
 
@@ -129,7 +129,6 @@ def test_even_the_command_line_s_own_libraries_may_be_missing(without):
     assert "fail  versions             not installed: ipykernel, jupyterlab, pandas" in done.stdout
     assert "fail  torch                ModuleNotFoundError: No module named 'torch'" in done.stdout
     assert "No module named 'jupyter_client'" in done.stdout
-    assert "JupyterLab is not installed" in done.stdout
     assert "pip install -r" in done.stdout
 
 
@@ -172,11 +171,14 @@ def test_a_machine_that_cannot_reach_itself_is_not_ready(monkeypatch):
     assert "127.0.0.1" in doctor.kernel().advice
 
 
-def test_what_never_answers_is_not_ready(monkeypatch):
-    monkeypatch.setattr(doctor, "ask", lambda name: {"slow": "no answer"})
+def test_a_busy_machine_is_warned_and_not_failed_for_torch(monkeypatch):
+    monkeypatch.setattr(doctor, "ask", lambda name: {"slow": "no answer within 60 s"})
     torch, gpu = doctor.torch()
-    assert (torch.state, gpu.state) == (doctor.FAIL, doctor.WARN)
+    assert (torch.state, gpu.state) == (doctor.WARN, doctor.WARN)
+    assert torch.found == "no answer within 60 s"
     assert "run osnb doctor again" in torch.advice
+    monkeypatch.setattr(doctor, "ask", lambda name: {"error": "ended with code -9"})
+    assert doctor.torch()[0].state == doctor.FAIL
 
 
 @pytest.mark.parametrize(
@@ -263,19 +265,22 @@ def test_installed_versions_are_held_against_the_lock(
     (project.folder / "pyproject.toml").write_text('[project]\ndependencies = ["numpy>=2"]\n')
     if lock:
         (project.folder / "requirements.lock").write_text(lock)
-    here = {"numpy": "2.4.6", "pytest": "9.0"} | here
+    here = {"numpy": "2.4.6", "NumPy": "2.4.6", "pytest": "9.0"} | here
     monkeypatch.setattr(workbook, "PACKAGE", project.folder / "osnb")
-    monkeypatch.setattr(doctor, "installed", lambda: {x: here[x] for x in here if here[x]})
+    monkeypatch.setattr(doctor, "installed", lambda name: here.get(name) or "")
     (line,) = doctor.guarded(doctor.versions)
     assert (line.name, line.state) == ("versions", state)
     assert words in line.found
     assert line.advice or state == "ok"
 
 
-def test_what_is_installed_counts_without_the_suffix_of_its_build():
-    packages = doctor.installed()
-    assert packages["torch"].replace(".", "").isdigit()
-    assert packages["ipython-pygments-lexers"]
+def test_what_is_installed_counts_without_the_suffix_of_its_build_however_it_is_spelled():
+    assert doctor.installed("torch").replace(".", "").isdigit()
+    assert doctor.installed("IPython_pygments.lexers") == doctor.installed(
+        "ipython-pygments-lexers"
+    )
+    assert doctor.installed("ipython-pygments-lexers")
+    assert doctor.installed("no-such-package") == ""
 
 
 def test_an_old_python_is_told_what_to_install(monkeypatch):
@@ -284,21 +289,14 @@ def test_an_old_python_is_told_what_to_install(monkeypatch):
     assert "Python 9.9" in doctor.python().advice
 
 
-def test_what_lies_in_the_data_folder_is_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("OSNB_DATA", str(tmp_path / "data"))
-    assert doctor.data().state == doctor.WARN
-    (tmp_path / "data" / "tiny-imagenet-200").mkdir(parents=True)
-    assert doctor.data().found == f"tiny-imagenet-200 in {tmp_path}/data, named by OSNB_DATA"
-
-
 def test_the_oldest_python_is_the_same_wherever_it_is_stated_and_serves_the_lock():
     root = workbook.PACKAGE.parent
     oldest = ".".join(map(str, doctor.OLDEST))
     stated = tomllib.loads((root / "pyproject.toml").read_text())["project"]["requires-python"]
     assert stated == f">={oldest}"
     assert f"sys.version_info < {doctor.OLDEST}" in (root / "Makefile").read_text()
-    wanted, here = doctor.locked(root / "requirements.lock"), doctor.installed()
-    same = [name for name, version in wanted.items() if here.get(name) == version]
+    wanted = doctor.locked(root / "requirements.lock")
+    same = [name for name, version in wanted.items() if doctor.installed(name) == version]
     needs = {name: metadata.metadata(name).get("Requires-Python") or "" for name in same}
     assert needs
     assert [name for name, text in needs.items() if not SpecifierSet(text).contains(oldest)] == []

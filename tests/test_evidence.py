@@ -372,6 +372,21 @@ def test_table_2_and_differences_are_means_of_seeds_with_paired_intervals(runs):
     assert (gain.p, gain.run) == (metrics.p_value(mine - base), "r2 less r0, r1")
 
 
+def test_headlines_are_the_printed_numbers_of_table_2_beside_ours_in_the_order_of_protocols():
+    printed = {name: palechor2023.printed_table_2(name) for name in ("last", "best")}
+    both = {
+        name: rows.assign(paper=rows["value"], ours=0.5)[::-1] for name, rows in printed.items()
+    }
+    ends = {"benchmark": ["p1", "p1", "p2"], "run": ["a", "a", "b"], "method": "entropic"}
+    history = pd.DataFrame(ends | {"gamma_minus": [0.9, 0.8, 0.6]})
+    told = palechor2023.headlines(both, history)
+    ends = [(row["paper"], row["ours"]) for row in told["table_2a"] if row["of"] == "figure_3"]
+    assert ends == [(None, 0.8), (None, 0.6)]  # the last epoch of each run, no number in print
+    own = [row["paper"] for row in told["table_2a"] if row["of"] == "table_2a"]
+    assert own == [0.667, 0.476, 0.568]  # Table 2a, EOS at FPR 0.1
+    assert [row["ours"] for row in told["table_2b"]] == [0.5] * 3
+
+
 # Names
 
 NAMES = [

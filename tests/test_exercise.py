@@ -35,11 +35,18 @@ def unwritten(*arguments):
         (metrics.aurc, exercise.ranking),
         (metrics.ccr_at_fpr, exercise.at_rate),
         (metrics.interval, exercise.resamples),
-        (lambda z, labels: {"loss": z.sum(1) * (labels >= 0)}, exercise.logits),
     ],
 )
-def test_the_package_itself_is_right(capsys, function, inputs):
-    assert verdict(capsys, function, function, inputs) == RIGHT
+def test_the_package_itself_has_right_values_and_is_no_solution(capsys, function, inputs):
+    said = f"a call of osnb.metrics.{function.__name__}, the package's: write it out"
+    assert verdict(capsys, function, function, inputs) == [said]
+
+
+def test_ones_own_function_is_right(capsys):
+    def mine(z, labels):
+        return {"loss": z.sum(1) * (labels >= 0)}
+
+    assert verdict(capsys, mine, mine, exercise.logits) == RIGHT
 
 
 @pytest.mark.parametrize("stub", [lambda *a: None, lambda *a: ..., unwritten])
@@ -159,13 +166,16 @@ def test_the_tolerance_may_be_chosen(capsys):
 
 
 def test_both_get_inputs_that_the_other_has_not_changed(capsys):
-    def spoils(known, correct, unknown):
-        fpr, ccr = metrics.oscr(known, correct, unknown)
-        known[:], unknown[:] = 0, 0
-        return fpr, ccr
+    def sums(known, correct, unknown):
+        return known.sum(), unknown.sum()
 
-    assert verdict(capsys, spoils) == RIGHT
-    assert verdict(capsys, metrics.oscr, spoils) == RIGHT
+    def spoils(known, correct, unknown):
+        values = sums(known, correct, unknown)
+        known[:], unknown[:] = 0, 0
+        return values
+
+    assert verdict(capsys, spoils, sums) == RIGHT
+    assert verdict(capsys, sums, spoils) == RIGHT
 
 
 def test_warnings_of_either_stay_silent(capsys):
@@ -233,6 +243,13 @@ def test_some_rates_are_met_by_a_threshold_and_some_by_none():
 # Hidden tests and quizzes
 
 
+def slowly(known, correct, unknown):
+    """OSCR by its definition, threshold by threshold."""
+    thresholds = [np.inf, *sorted({*known, *unknown}, reverse=True)]
+    fpr = [(unknown >= threshold).mean() for threshold in thresholds]
+    return fpr, [((known >= threshold) & correct).mean() for threshold in thresholds]
+
+
 @pytest.mark.parametrize(
     ("mine", "words"),
     [
@@ -244,7 +261,7 @@ def test_some_rates_are_met_by_a_threshold_and_some_by_none():
 )
 def test_require_raises_the_sentences_of_check(capsys, mine, words):
     settings = {"inputs": exercise.scores, "conventions": ["bisgin"], "seed": 7}
-    exercise.require(metrics.oscr, metrics.oscr, **settings)
+    exercise.require(slowly, metrics.oscr, **settings)
     assert capsys.readouterr() == ("", "")
     lines = verdict(capsys, mine, **settings)
     with pytest.raises(AssertionError) as caught:
@@ -269,25 +286,73 @@ def test_require_draws_other_inputs_for_another_seed():
         *((blank, "not answered yet") for blank in ("", "  ", ..., None)),
         *((whole, "5 of 5 answered") for whole in ("abcda", " ABCDA ")),
         ("ab", "2 of 5 answered"),
-        ("abxda", "answer 3 is 'x'; needed a letter from a to d"),
-        ("ab da", "answer 3 is ' '; needed a letter from a to d"),
+        ("abxda", "answer 3 is 'x'; needed a letter from a to d, or -"),
+        ("ab da", "answer 3 is ' '; needed a letter from a to d, or -"),
         ("abcdab", "6 letters for 5 questions"),
         (["a"], 'answers is a text, such as "abcda"; got list'),
     ],
 )
-def test_a_quiz_without_its_key_says_how_far_it_is_answered(capsys, answers, words):
-    assert exercise.quiz(answers, questions=5) is None
+def test_a_quiz_says_how_far_it_is_answered_and_so_does_practice(capsys, answers, words):
+    exercise.answered(answers, questions=5)
     assert capsys.readouterr().out == f"{words}\n"
+    assert exercise.practice(answers, notebook="00_tour").data.endswith(f"*{words}*")
 
 
-def test_a_quiz_with_its_key_counts_what_is_right_and_prints_nothing(capsys):
-    right = {"bdacb": 5, "BDACB": 5, "bdacc": 4, "xdacb": 4, "bd": 2, "db": 0, "bdacbb": 0}
-    for answers, number in [*right.items(), ("", 0), (..., 0), (["b"], 0)]:
-        assert exercise.quiz(answers, questions=5, key="bdacb") == number, answers
-    assert capsys.readouterr().out == ""
+def test_practice_gives_the_reason_of_each_letter_right_and_wrong_and_of_no_other():
+    reasons = exercise.reasons()["00_tour"]
+    page = exercise.practice("ca-", notebook="00_tour").data
+    assert page.split("\n\n") == [
+        f"**1. c: right.** {reasons[0]['c']}",
+        f"**2. a: right.** {reasons[1]['a']}",
+        "*2 of 5 answered*",
+    ]
+    assert exercise.practice("B", notebook="00_tour").data.startswith(
+        f"**1. b: not right.** {reasons[0]['b']}"
+    )
 
 
-@pytest.mark.parametrize("key", ["abc", "abcde", "ABCDA"])
-def test_a_key_that_does_not_fit_is_the_lecturers_mistake(key):
-    with pytest.raises(ValueError, match=f"a key needs 5 letters from a to d; got '{key}'"):
-        exercise.quiz("", questions=5, key=key)
+def test_practice_of_a_notebook_that_has_none_is_refused_with_those_that_have():
+    with pytest.raises(KeyError, match="'99_none' is not one of: 00_tour, 01_curves"):
+        exercise.practice("", notebook="99_none")
+
+
+# A call of the package is no solution
+
+
+@pytest.mark.parametrize(
+    "mine",
+    [metrics.auroc, lambda known, unknown: metrics.auroc(known, unknown), partial(metrics.auroc)],
+)
+def test_a_pasted_call_of_what_is_to_be_built_is_named(capsys, mine):
+    exercise.check(mine, metrics.auroc, inputs=exercise.sides)
+    said = "a call of osnb.metrics.auroc, the package's: write it out\n"
+    assert capsys.readouterr().out == said
+    with pytest.raises(AssertionError, match=r"a call of osnb\.metrics\.auroc"):
+        exercise.require(mine, metrics.auroc, inputs=exercise.sides)
+
+
+def pairs_ranked_right(known, unknown):
+    """AUROC by its definition."""
+    return np.mean([(k > u) + (k == u) / 2 for k in known for u in unknown])
+
+
+def test_a_call_through_a_function_that_the_check_shows_is_named_too(capsys):
+    def theirs(known, unknown):
+        return metrics.auroc(known, unknown)
+
+    exercise.check(lambda k, u: theirs(k, u), theirs, inputs=exercise.sides)
+    assert "a call of osnb.metrics.auroc" in capsys.readouterr().out
+    exercise.check(pairs_ranked_right, theirs, inputs=exercise.sides)
+    assert capsys.readouterr().out == "right: the same on 50 random inputs\n"
+
+
+def test_another_function_of_the_package_may_help_unless_all_has_to_be_ones_own(capsys):
+    def mine(known, unknown):
+        metrics.fpr_at_tpr(known, unknown, tpr=0.95)
+        return pairs_ranked_right(known, unknown)
+
+    exercise.check(mine, metrics.auroc, inputs=exercise.sides)
+    exercise.check(mine, metrics.auroc, inputs=exercise.sides, own=True)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "right: the same on 50 random inputs"
+    assert second == "a call of osnb.metrics.fpr_at_tpr, the package's: write it out"

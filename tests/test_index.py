@@ -18,6 +18,7 @@ README, LECTURER = (
     (FOLDER / name).read_text(encoding="utf8") for name in ("README.md", "LECTURER.md")
 )
 PAGES = {"README.md": README, "LECTURER.md": LECTURER}
+PAGES |= {x: (FOLDER / x).read_text(encoding="utf8") for x in ("GLOSSARY.md", "REFERENCES.md")}
 WAYS = index.paths()
 
 
@@ -63,8 +64,19 @@ def test_what_a_notebook_says_of_its_cost_is_near_what_was_measured(name):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_resolves(page):
+    headings = re.findall(r"^### (.+)", PAGES[page], re.M)
     for link in re.findall(r"\]\(([^)\s]+)\)", PAGES[page]):
-        assert link.startswith("https://") or (FOLDER / link).is_file(), link
+        here = link.startswith("#") and link[1:] in headings
+        assert here or link.startswith("https://") or (FOLDER / link).is_file(), link
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_page_and_every_word_to_which_a_notebook_links_is_there(name):
+    words = re.findall(r"^### (.+)", PAGES["GLOSSARY.md"], re.M)
+    text = "\n".join(cell["source"] for cell in index.cells(FOLDER / f"{name}.ipynb"))
+    for file, word in re.findall(r"\]\(([A-Za-z0-9_]+\.(?:md|ipynb))(?:#([^)\s]+))?\)", text):
+        assert (FOLDER / file).is_file(), file
+        assert not word or word in words, word
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -98,7 +110,7 @@ def test_the_three_paths_are_two_hours_one_day_and_ten_sessions_of_all_notebooks
     term = [name for session in WAYS["one term"] for name in session.notebooks]
     assert len(WAYS["one term"]) == 10
     assert sorted(term) == NAMES
-    assert term == sorted(term)  # what a notebook needs comes before it
+    assert term[0] == "00_why"  # and what each needs comes before it, tests/test_course.py
 
 
 # The parts

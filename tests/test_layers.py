@@ -51,8 +51,8 @@ ROOMS = {
     "teach": (
         {"base", "datasets", "losses", "metrics", "models", "protocols", "scores", "train", "book"}
         | {"experiment", "evidence"},
-        {"anywidget", "numpy", "pandas", "torch", "packaging"},
-        {"jupyter_client", "nbconvert", "nbformat", "nbgrader"},
+        {"anywidget", "jinja2", "nbgrader", "numpy", "pandas", "torch", "yaml"},
+        {"IPython", "jupyter_client", "nbclient", "nbconvert", "nbformat"},
     ),
 }
 FILES = {

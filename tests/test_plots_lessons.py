@@ -10,7 +10,7 @@ import torch
 from osnb import losses, plots, protocols
 from osnb.base.labels import NEGATIVE
 from osnb.base.outputs import Outputs
-from osnb.evidence import frames, selective
+from osnb.evidence import frames, selective, tables
 from osnb.evidence.selective import cost_points as costs
 from osnb.protocols import hierarchy
 
@@ -285,3 +285,15 @@ def test_the_tree_shows_every_superclass_with_its_number_of_classes(sizes):
 
 
 # Descriptions
+
+
+def test_a_work_has_a_marker_in_the_lane_of_each_of_its_tasks_and_the_oldest_is_on_top():
+    works = tables.published("history", "names")
+    assert works["year"].is_monotonic_increasing
+    (ax,) = plots.timeline(works).axes
+    lanes = [label.get_text().replace("\n", "") for label in ax.get_xticklabels()]
+    assert ax.yaxis_inverted()
+    for place, (line, work) in enumerate(zip(ax.lines, works.itertuples(), strict=True)):
+        assert [lanes[int(x)] for x in line.get_xdata()] == work.tasks.split("; ")
+        assert set(line.get_ydata()) == {place}
+        assert ax.get_yticklabels()[place].get_text().startswith(f"{work.who}: {work.word}")

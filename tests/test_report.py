@@ -49,6 +49,9 @@ class Page(HTMLParser):
         self.text += data
 
 
+KNOWN = "Of a [known](GLOSSARY.md#known) class."  # in a notebook, as these are kept
+
+
 def begun(project):
     """Three notebooks, one with a run that is done, and the figures that are in git."""
     for notebook in NOTEBOOKS:
@@ -57,12 +60,14 @@ def begun(project):
             workbook.PACKAGE.parent / "figures" / notebook, project.folder / "figures" / notebook
         )
         project.write(notebook, "# Device: any.\nrun: mini\n", "mini")
+    words = f"# Glossary\n\n## Roles\n\n### known\n\nFirst in [one]({NOTEBOOKS[1]}.ipynb).\n"
+    (project.folder / "notebooks" / "GLOSSARY.md").write_text(words)
     directory = project.folder / "runs" / NOTEBOOKS[1] / "mini"
     content = json.loads(path.read_text())
     output = {"data": {"image/png": PNG, WIDGET: {"model_id": "3"}}, "metadata": {}}
     content["cells"][-1]["outputs"] = [output | {"output_type": "display_data"}]
     content["cells"].append(
-        {"cell_type": "markdown", "metadata": {}, "source": "So $a^2$.", "id": "x"}
+        {"cell_type": "markdown", "metadata": {}, "source": f"So $a^2$. {KNOWN}", "id": "x"}
     )
     content["metadata"]["widgets"] = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
     directory.mkdir(parents=True)
@@ -305,6 +310,13 @@ def test_every_link_leads_to_a_file_and_to_a_place_in_it(pages, built):
             target = (path.parent / name.partition("?")[0]).resolve() if name else path
             assert target.is_file(), (path, link)
             assert not anchor or anchor in pages[target].ids, (path, link)
+
+
+@pytest.mark.slow
+def test_a_notebook_s_words_lead_to_the_glossary_and_the_glossary_to_the_notebook(pages, built):
+    page = pages[built / NOTEBOOKS[1] / "mini.html"]
+    assert "../GLOSSARY.html#known" in page.links
+    assert f"{NOTEBOOKS[1]}/index.html" in pages[built / "GLOSSARY.html"].links
 
 
 @pytest.mark.slow

@@ -180,23 +180,25 @@ def _graded(book: Book) -> Iterator[str]:
         counts = {shown.count("exercise.check("), hidden.count("exercise.require(")}
         counts |= {solution["source"].count(SOLUTION)}
         seeded = len(re.findall(r"\bseed=", hidden)) >= max(counts)
-        if not name.startswith("quiz") and (len(counts) > 1 or 0 in counts or not seeded):
+        if len(counts) > 1 or 0 in counts or not seeded:
             yield f"{name} needs as many solutions as checks and hidden tests, each with its seed"
 
 
 def _quiz(book: Book) -> Iterator[str]:
-    text, answers, test, teacher = (cell["source"] for cell in book.cells[-4:])
-    tags = [cell["metadata"].get("tags") for cell in book.cells[-3:]]
+    from osnb.teach import exercise
+
+    text, code = (cell["source"] for cell in book.cells[-2:])
     questions = re.findall(r"^(\d)\. ", text, re.M), re.findall(r"^   - ([a-d])\) \S", text, re.M)
     if questions != (list("12345"), list("abcd") * 5):
         yield "the quiz has five questions of four options each"
-    key = re.search(r'\Aanswers = ""  # .*^answers = "([a-d]{5})"$', answers, re.M | re.S)
-    if not key or len(set(key[1])) < 3 or key[1] == "abcda":  # the example that students see
-        yield "the quiz has a key of five letters, at least three of them different"
-    elif f'exercise.quiz(answers, questions=5, key="{key[1]}")' not in test:
-        yield "the quiz is checked by exercise.quiz with its key"
-    if tags != [["course"], ["course"], ["teacher"]] or not teacher.startswith("**Answers.**"):
-        yield "the quiz ends in cells tagged course, course and teacher, the last with **Answers.**"
+    reasons = exercise.reasons().get(book.path.stem, [])
+    if [sorted(reason) for reason in reasons] != [[*"abcd", "right"]] * 5:
+        yield "each letter of the quiz has its reason in osnb/teach/course/practice.yaml"
+    call = f'exercise.practice(answers, notebook="{book.path.stem}")'
+    if not re.search(rf'^answers = ""  # .*\n{re.escape(call)}\Z', code, re.M):
+        yield f'the quiz ends in a cell with answers = "" and {call}'
+    if book.cells[-1]["metadata"].get("tags") != ["course"]:
+        yield "the quiz ends in a cell tagged course"
 
 
 def _course(book: Book) -> Iterator[str]:

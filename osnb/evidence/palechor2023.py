@@ -19,6 +19,10 @@ TABLE_2 |= {"gamma_minus_negatives": ("gamma_minus", "negative")}
 TABLE_2 |= {f"ccr_at_{fpr:g}": (f"ccr_at_{fpr:g}", UNKNOWN) for fpr in FPRS}
 VALIDATION = "validation"  # a task: the negatives that are watched during training, Figure 3
 CCR = {"ccr_at_1e-3": "ccr_at_0.001", "ccr_at_1e-2": "ccr_at_0.01", "ccr_at_1e-1": "ccr_at_0.1"}
+# what else than Table 2a shows a number of it: artefact, method, number
+SHOWN = {"table_2a": ("entropic", "ccr_at_0.1"), "figure_2": ("entropic", "ccr_at_0.01")}
+SHOWN |= {"figure_4": ("softmax", "gamma_plus"), "figure_5": ("softmax", "ccr_at_1")}
+SHOWN |= {"figure_6": ("softmax", "ccr_at_0.1")}
 
 
 def released(stacked: pd.DataFrame) -> pd.DataFrame:
@@ -81,6 +85,28 @@ def printed_table_2(selection: str) -> pd.DataFrame:
     printed["method"] = printed.pop("loss").map(names)
     printed["benchmark"] = "p" + printed.pop("protocol").astype(str)
     return printed.rename(columns=CCR).melt(["benchmark", "method"], var_name="number")
+
+
+def headlines(both: Mapping[str, pd.DataFrame], history: pd.DataFrame) -> dict[str, list]:
+    """What Tables 2a and 2b and the figures compare, P1 to P3, for `here.save(..., headline=)`.
+
+    Args:
+        both: of last and best the Table 2 that `tables.compare` gave.
+        history: of all runs, with columns run, benchmark, method and gamma_minus.
+    """
+    last = []
+    for artefact, (method, number) in SHOWN.items():
+        rows = both["last"].query("method == @method and number == @number")
+        rows = rows.sort_values("benchmark")
+        what = f"{method}: {number}, last epoch"
+        last += tables.headline(what, rows["paper"], rows["ours"], of=artefact)
+    ends = history[history["method"] == "entropic"].groupby(["benchmark", "run"])["gamma_minus"]
+    what = "entropic: gamma_minus on validation negatives, last epoch"
+    means = ends.last().groupby("benchmark").mean()
+    last += tables.headline(what, np.nan, means, of="figure_3")
+    rows = both["best"].query("method == 'entropic' and number == 'ccr_at_0.1'")
+    best = tables.headline("entropic: ccr_at_0.1, best epoch", rows["paper"], rows["ours"])
+    return {"table_2a": last, "table_2b": best}
 
 
 def differences(numbers: Evidence, *measures: str, over: str) -> pd.DataFrame:

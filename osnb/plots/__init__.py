@@ -45,6 +45,7 @@ from osnb.plots.pictures import (
     mean_softmax,
     method_tasks,
     roughness,
+    timeline,
 )
 from osnb.plots.runs import run_curves
 from osnb.plots.style import Figure, describe

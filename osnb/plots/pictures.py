@@ -1,7 +1,7 @@
 """Pictures: sheets of images, on a scale of confidence too, and fields of colour (heat maps)."""
 
 from collections.abc import Sequence
-from textwrap import shorten
+from textwrap import fill, shorten
 
 import numpy as np
 import pandas as pd
@@ -201,6 +201,31 @@ def method_tasks(table: pd.DataFrame, *, measure: str, lower_is_better: bool = F
     order = "lower" if lower_is_better else "higher"
     about = f"{measure}, {order} is better; framed: best of the task; hatched: not run"
     return finished(figure, about=about)
+
+
+@laid_out
+def timeline(works: pd.DataFrame) -> Figure:
+    """Works by year, oldest on top, with a marker for each task that a work speaks of.
+
+    Args:
+        works: a row for each: year, who, word (what it calls the task) and tasks, split by "; ".
+
+    Raises:
+        ValueError: a column is missing.
+    """
+    need(works, ["year", "who", "word", "tasks"])
+    tasks = works["tasks"].str.split("; ")
+    lanes, places = list(tasks.explode().unique()), range(len(works))
+    figure, axes = panels(1, 1, width=9, height=1 + 0.32 * len(works))
+    for place, names in zip(places, tasks, strict=True):
+        x, y = [lanes.index(name) for name in names], [place] * len(names)
+        axes[0, 0].plot(x, y, marker="o", markersize=8, linewidth=3, color="#0072b2")
+    labels = [f"{work.who}: {work.word}  {work.year}" for work in works.itertuples()]
+    axes[0, 0].set_yticks(places, labels, fontsize=11)
+    axes[0, 0].set_xticks(range(len(lanes)), [fill(lane, 17) for lane in lanes], fontsize=11)
+    axes[0, 0].set(xlim=(-0.5, len(lanes) - 0.5), ylim=(len(works) - 0.5, -0.5))
+    axes[0, 0].tick_params(bottom=False, top=True, labelbottom=False, labeltop=True)
+    return figure
 
 
 def _inked(ax: Axes, good: pd.DataFrame) -> None:

@@ -18,6 +18,7 @@ KNOWN = 5  # digits 0 to 4
 PULLS = {"weak": 0.5, "strong": 1.5}  # of a made-up confidence towards the right answers
 EPOCHS, BATCH, RATE, WIDTH = 20, 32, 0.003, 64
 NOT_WRITTEN = "not written yet"
+HIDDEN, STUDENT = 8, 2.365  # seeds, and the 97.5 % point of t for so many
 
 Loss = Callable[[Outputs, torch.Tensor], torch.Tensor]
 Rule = Callable[["Answers"], np.ndarray]
@@ -93,11 +94,33 @@ def written(function: Callable, *args, **settings) -> bool:
 
 
 def on_arrays(loss: Callable[..., Any]) -> Callable[..., Any]:
-    """The loss as a function of logits (N, C) and labels (N,) as arrays, for `exercise.check`."""
+    """The loss as a function of logits (N, C) and labels (N,) as arrays, for `exercise.check`.
+
+    It raises ValueError where a value is not finite.
+    """
 
     @wraps(getattr(loss, "func", loss))  # a partial has no name of its own
     def called(logits: np.ndarray, labels: np.ndarray) -> Any:
-        return loss(Outputs(torch.from_numpy(logits), None), torch.from_numpy(labels))
+        values = loss(Outputs(torch.from_numpy(logits), None), torch.from_numpy(labels))
+        if isinstance(values, torch.Tensor) and not values.isfinite().all():
+            raise ValueError(f"a loss is finite for large logits too; got {values.tolist()}")
+        return values
+
+    return called
+
+
+def one_by_one(function: Callable[..., Any], *, rows: int) -> Callable[..., Any]:
+    """The law of a loss or score: an image has the same value in any company, alone too.
+
+    Args:
+        function: of arrays, whose values are (N,).
+        rows: how many of its arguments, the first ones, have a row an image.
+    """
+
+    def called(*given: np.ndarray) -> np.ndarray:
+        each = range(len(given[0]))
+        alone = [[part[i : i + 1] for part in given[:rows]] for i in each]
+        return np.array([function(*one, *given[rows:]) for one in alone]).ravel()
 
     return called
 
@@ -175,18 +198,8 @@ def table(asked: Mapping[tuple[str, str], Answers], rule: Rule) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def chosen(confidences: Mapping[str, np.ndarray], right: np.ndarray) -> str:
-    """The name of the confidence whose exact AURC is the lowest, the first of several.
-
-    Args:
-        confidences: by name, (N,), higher meaning surer.
-        right: (N,) bool, accepting the sample is right.
-    """
-    return min(confidences, key=lambda name: metrics.aurc(confidences[name], right))
-
-
 def columns(rng: np.random.Generator) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Arguments of `chosen` for `exercise.check`: three confidences, one with ties; right (N,).
+    """Arguments of a choice for `exercise.check`: three confidences, one with ties; right (N,).
 
     The right ones stand first, so that a tie in the order of the rows flatters.
     """
@@ -226,12 +239,27 @@ def beside(rows: Mapping[str, Mapping[str, Any] | None]) -> pd.DataFrame:
     return pd.DataFrame(lines, index=list(rows), columns=columns)
 
 
-def require(value: float, baseline: float, *, margin: float, what: str) -> None:
-    """Raise AssertionError unless `value` is above `baseline` by `margin`."""
-    gain = value - baseline
-    assert gain >= margin, (
-        f"{what} is {value:.3f}, the baseline's {baseline:.3f}: {gain:+.3f}, needed {margin:+.3f}"
-    )
+def require(
+    measure: Callable[[int], tuple[float, float]], *, seed: int, margin: float, what: str
+) -> None:
+    """Say what is gained over hidden seeds, with its interval; refuse less than the margin.
+
+    Args:
+        measure: f(seed) -> what the baseline and what the reader's function reach.
+        seed: the first of `HIDDEN`.
+        margin: that the mean gain must have; the interval must lie above 0.
+        what: is measured.
+
+    Raises:
+        AssertionError: the mean is below the margin, or the 95 % interval of it, by Student's t
+            over the seeds, holds 0.
+    """
+    gains = np.array([np.subtract(*measure(seed + i)[::-1]) for i in range(HIDDEN)])
+    mean, half = gains.mean(), STUDENT * gains.std(ddof=1) / np.sqrt(HIDDEN)
+    interval = f"[{mean - half:+.3f}, {mean + half:+.3f}]"
+    text = f"{what}: {mean:+.3f} {interval} over {HIDDEN} hidden seeds"
+    assert mean >= max(margin, half), f"{text}; needed {margin:+.3f}, and an interval above 0"
+    print(text)
 
 
 def _part(asked: Answers, at: np.ndarray) -> Answers:

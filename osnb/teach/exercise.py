@@ -1,13 +1,18 @@
 """Self-checks of the course: right, wrong where, or not written yet."""
 
 import copy
+import sys
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from osnb.base.catalogue import Catalogue
+
+FREE = {"base", "teach"}  # of the package, where nothing is computed that an exercise asks for
 Maker = Callable[[np.random.Generator], tuple | dict]
 
 
@@ -69,8 +74,9 @@ def check(mine: Callable, theirs: Callable, *, cases: int = 50, **settings: Any)
     """Print whether `mine` does what `theirs` does on random input; raise nothing.
 
     One line says: right; wrong, and where the values differ first; raised, and which error; or
-    not written yet (`mine` gives None or Ellipsis, or raises NotImplementedError). A second
-    line shows the call that went wrong, a third the convention that `mine` follows instead.
+    not written yet (`mine` gives None or Ellipsis, or raises NotImplementedError); or right, but
+    by a call of the package. A second line shows the call that went wrong, a third the
+    convention that `mine` follows instead.
 
     Args:
         mine: the reader's function.
@@ -79,12 +85,15 @@ def check(mine: Callable, theirs: Callable, *, cases: int = 50, **settings: Any)
         inputs: makes one case from a generator: a tuple of arguments or a dict of keyword
             arguments; `scores`, `sides`, `ranking`, `at_rate`, `resamples`, `logits`, or the
             notebook's own.
+        own: whether `mine` may call nothing of the package, rather than not what `theirs` calls.
         conventions: values of `theirs`' argument convention that a reader may have followed.
         seed: of the inputs, 0 if not given; the same seed gives the same inputs.
         rtol: relative tolerance, else 1e-6; the absolute one is a thousandth. NaN equals NaN.
     """
     try:
         lines = _examined(mine, theirs, cases=cases, **settings)
+    except NotImplementedError:
+        lines = ["not written yet"]
     except Exception as error:
         lines = [f"cannot be checked: {type(error).__name__}: {error}"]
     print("\n  ".join(lines or [f"right: the same on {cases} random inputs"]))
@@ -101,7 +110,7 @@ def require(mine: Callable, theirs: Callable, **settings: Any) -> None:
 
 
 def _examined(
-    mine, theirs, *, inputs: Maker, conventions=(), cases=50, seed=0, rtol=1e-6
+    mine, theirs, *, inputs: Maker, conventions=(), cases=50, seed=0, rtol=1e-6, own=False
 ) -> list[str]:
     """What `check` says of a function that is not right, by lines; none of one that is."""
     rng = np.random.default_rng(seed)
@@ -111,8 +120,12 @@ def _examined(
     for name in conventions:
         others[name] = [_call(partial(theirs, convention=name), case) for case in given]
     case, verdict = _first(mine, given, wanted, rtol)
-    if verdict in {"", "not written yet"}:
-        return [verdict] if verdict else []
+    if not verdict:
+        pasted = reached(mine, given[0])
+        pasted &= pasted if own else reached(theirs, given[0])
+        return [f"a call of {min(pasted)}, the package's: write it out"] if pasted else []
+    if verdict == "not written yet":
+        return [verdict]
     call = f"{getattr(mine, '__name__', 'yours')}({_short(given[case - 1])})"
     lines = [verdict, f"on input {case} of {cases}: {call}"]
     for name, values in others.items():
@@ -136,42 +149,80 @@ def granted(*tests: Callable[[], None]) -> int:
     return passed
 
 
-def quiz(answers: Any, *, questions: int, key: str = "") -> int | None:
-    """Say how many questions are answered; with a key, count the right answers instead.
+def answered(answers: Any, *, questions: int) -> None:
+    """Print how many questions of a quiz are answered, or what is wrong with the letters."""
+    print(_answered(answers, questions))
+
+
+def practice(answers: Any, *, notebook: str) -> Any:
+    """What there is to say of each letter given in a notebook's quiz, as a page (IPython's).
 
     Args:
-        answers: one letter from a to d for each question, such as "abcda"; capitals serve.
-        questions: their number.
-        key: the right letters; "" for students, who have none.
-
-    Returns:
-        The number of right answers, in [0, questions]; none without a key.
+        answers: one letter from a to d for each question, - for one left out.
+        notebook: whose questions they are; the reasons stand in `course/practice.yaml`.
 
     Raises:
-        ValueError: the key is not one letter from a to d for each question.
+        KeyError: the notebook has no quiz.
     """
+    from IPython.display import Markdown
+
+    asked = reasons()[notebook]
     letters = answers.strip().lower() if isinstance(answers, str) else ""
-    if key and (len(key) != questions or set(key) - set("abcd")):
-        raise ValueError(f"a key needs {questions} letters from a to d; got {key!r}")
-    if key:
-        right = zip(letters, key, strict=False) if len(letters) <= questions else ()
-        return sum(mine == theirs for mine, theirs in right)
-    return print(_answered(answers, letters, questions))
+    lines = []
+    for i, (letter, reason) in enumerate(zip(letters, asked, strict=False), start=1):
+        verdict = "right" if letter == reason["right"] else "not right"
+        if letter in reason:
+            lines.append(f"**{i}. {letter}: {verdict}.** {reason[letter]}")
+    return Markdown("\n\n".join([*lines, f"*{_answered(answers, len(asked))}*"]))
 
 
-def _answered(answers: Any, letters: str, questions: int) -> str:
+@cache
+def reasons() -> Catalogue:
+    """By notebook, for each question of its quiz: the reason of each letter, and which is right."""
+    import yaml
+
+    file = Path(__file__).parent / "course" / "practice.yaml"
+    return Catalogue(yaml.safe_load(file.read_text(encoding="utf8")))
+
+
+def _answered(answers: Any, questions: int) -> str:
     """How far a quiz is answered, in a sentence."""
+    letters = answers.strip().lower() if isinstance(answers, str) else ""
     if not isinstance(answers, str) and answers is not ... and answers is not None:
         example = "".join("abcd"[i % 4] for i in range(questions))
         return f'answers is a text, such as "{example}"; got {type(answers).__name__}'
     if not letters:
         return "not answered yet"
-    wrong = next((i for i, letter in enumerate(letters) if letter not in "abcd"), None)
+    wrong = next((i for i, letter in enumerate(letters) if letter not in "abcd-"), None)
     if wrong is not None:
-        return f"answer {wrong + 1} is {letters[wrong]!r}; needed a letter from a to d"
+        return f"answer {wrong + 1} is {letters[wrong]!r}; needed a letter from a to d, or -"
     if len(letters) > questions:
         return f"{len(letters)} letters for {questions} questions"
-    return f"{len(letters)} of {questions} answered"
+    return f"{len(letters) - letters.count('-')} of {questions} answered"
+
+
+def reached(function: Callable, given: tuple | dict) -> set[str]:
+    """Names of the package's functions, but those of `FREE`, that a call reaches from outside."""
+    names, inside = set(), None
+
+    def watch(frame, event, _):
+        nonlocal inside
+        room = frame.f_globals.get("__name__", "").split(".")[:2]
+        if event == "return" and frame is inside:
+            inside = None
+        elif event == "call" and not inside and room[0] == "osnb" and room[1] not in FREE:
+            names.add(".".join([*room, frame.f_code.co_name]))
+            inside = frame
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        _call(function, given)
+    except Exception:
+        return names
+    finally:
+        sys.setprofile(before)
+    return names
 
 
 def _first(mine: Callable, given: list, wanted: list, rtol: float) -> tuple[int, str]:

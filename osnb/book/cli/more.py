@@ -211,7 +211,8 @@ def wordnet(
 
 def course(
     out: Annotated[Path | None, typer.Option(help="New folder, or a .zip with --bundle.")] = None,
-    teacher: Annotated[bool, typer.Option("--teacher", help="Keep solutions, answers.")] = False,
+    term: Annotated[str, typer.Option(help="Secret of a term, for the lecturer's copy.")] = "",
+    learners: Annotated[Path | None, typer.Option(help="csv of a term's learners.")] = None,
     bundle: Annotated[bool, typer.Option("--bundle", help="For rooms without a network.")] = False,
     wheels: Annotated[Path | None, typer.Option(help="Folder of wheels to pack.")] = None,
     check: Annotated[Path | None, typer.Option(help="Bundle to hold against its sums.")] = None,
@@ -221,23 +222,28 @@ def course(
     from osnb.teach import course
 
     if learn:
-        if out or teacher or bundle or wheels or check:
+        if out or learners or bundle or wheels or check:
             raise ValueError("--learn FOLDER takes no other option")
         print(f"{learn}: {len(course.learn(learn))} notebooks added")
         return
     if check:
-        if out or teacher or bundle or wheels:
+        if out or learners or bundle or wheels:
             raise ValueError("--check FILE takes no other option")
         print(f"{check}: {course.check(check)} files, as its checksum file says")
         return
     if not out:
         ways = "--out FOLDER, --bundle --out FILE.zip, --learn FOLDER, or --check FILE"
         raise ValueError(f"needed: {ways}")
-    if (teacher and bundle) or (wheels and not bundle):
-        raise ValueError("--bundle is the students', so without --teacher; --wheels needs it")
-    whose = "the lecturer's copy, with all solutions" if teacher else "the students' copy"
-    leaks, notes = course.bundle(out, wheels=wheels) if bundle else (None, [f"{out}: {whose}"])
-    leaks = course.build(out, teacher=teacher) if leaks is None else leaks
+    if wheels and not bundle:
+        raise ValueError("--wheels needs --bundle")
+    if bool(learners) != bool(term) or (term and bundle):
+        raise ValueError("the lecturer's copy: --term KEY --learners FILE, without --bundle")
+    if learners:
+        course.build_term(out, secret=term, learners=learners)
+        print(f"{out}: the lecturer's copy of a term, with solutions, quizzes, exam and slides")
+        return
+    notes = [f"{out}: the students' copy"]
+    leaks, notes = course.bundle(out, wheels=wheels) if bundle else (course.build(out), notes)
     print(*(leaks or notes), sep="\n")
     if leaks:
         typer.echo(f"osnb: {len(leaks)} leaks; {out} was not written", err=True)

@@ -26,6 +26,7 @@ VERDICTS = "verify.json"  # in report/: what `verify` said of the artefacts when
 INPUTS = "inputs.txt"  # in report/: the digest of what it was made from
 HERE = Path(__file__).parent
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2/*")  # of its 24 MB what pages need
+WORDS = ("GLOSSARY.md", "REFERENCES.md")  # pages of notebooks/ to which the notebooks link
 BUILDERS = ("sphinx", "myst-nb", "furo", "sphinx-mathjax-offline")
 
 
@@ -71,6 +72,7 @@ def fingerprint() -> str:
     ]
     places += [
         (root, "notebooks/*.ipynb"),
+        *((root, f"notebooks/{page}") for page in WORDS),
         (root, "params/**/*.yaml"),
         (root, "figures/*/*/*"),
         (root, "figures/README.md"),
@@ -161,6 +163,11 @@ def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     counts["follows"] = facts.follows(verdicts)
     listed = gallery.artefacts(workbook.root(), workbook.out())
     counts["shown"] = gallery.counted(gallery.shown(listed))
+    words = [page for page in WORDS if (workbook.root() / "notebooks" / page).is_file()]
+    for page in words:
+        text = (workbook.root() / "notebooks" / page).read_text(encoding="utf8")
+        yield page, _linked(text, "").encode()
+    counts["words"] = [page.removesuffix(".md") for page in words]
     yield "index.md", render("index", papers=papers, notebooks=notebooks, **counts)
 
 
@@ -178,10 +185,18 @@ def _notebook(notebook: dict) -> Iterator[tuple[str, bytes]]:
         anchor = f"#params-{notebook['name']}-{page['run']}" if has else ""
         content, fault = _read(page)
         content["cells"] = _titled(content["cells"], notebook["name"])
+        for cell in [cell for cell in content["cells"] if cell["cell_type"] == "markdown"]:
+            cell["source"] = _linked("".join(cell["source"]), "../")
         text = _shown(content, f"{page['note']} {fault}[Params](index.md{anchor}).")
         yield f"{notebook['name']}/{page['run']}.ipynb", text.encode()
     for each in notebook["params"]:
         yield f"{notebook['name']}/params/{each['run']}.yaml", each["file"].read_bytes()
+
+
+def _linked(text: str, up: str) -> str:
+    """Markdown of notebooks/, its links to what lies there led to the report's pages."""
+    text = re.sub(r"\]\((\d\d_\w+)\.ipynb\)", rf"]({up}\1/index.md)", text)
+    return re.sub(rf"\]\(({'|'.join(WORDS)})", rf"]({up}\1", text)
 
 
 def _read(page: dict) -> tuple[dict, str]:

@@ -3,6 +3,7 @@
 project = "osnb"
 html_title = "osnb: an open-set workbook"
 extensions = ["myst_nb"]
+myst_heading_anchors = 3  # notebooks link to words of the glossary
 myst_enable_extensions = ["attrs_inline", "colon_fence", "dollarmath"]
 # a notebook's headings may leave a level out, and its code may be no Python
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]

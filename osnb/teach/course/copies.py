@@ -1,42 +1,41 @@
 """The students' and the lecturer's copy of the project, made from its notebooks by nbgrader.
 
 A copy is a project of its own: notebooks, params, the miniatures' figures, the package and what
-sets it up. Installed from there (`make lab`), the package finds that folder as its project.
+sets it up. Installed from there (`make lab`), the package finds that folder as its project. The
+lecturer's copy is a term: one assignment of nbgrader for each session, with the term's seeds.
 """
 
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from importlib import metadata
-from itertools import product
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name, parse_wheel_filename
-from packaging.version import Version
-
 from osnb.base import workbook
-from osnb.book import zips
-from osnb.teach import doctor
+from osnb.book import index, zips
+from osnb.teach.course import slides, term
 from osnb.teach.course.leaks import BINARY, file_leaks, leaks, read, without_hidden_tests
 from osnb.teach.course.whole import SUMS, compare, in_folder
 
 NAME = "osnb-course"  # the folder in a zip
+PAGES = ("README.md", "GLOSSARY.md", "REFERENCES.md")  # to which notebooks link
 SHARED = (  # what both copies have, beside the package and their notebooks
     *("pyproject.toml", "requirements.lock", "environment.yml", "Makefile", "LICENSE", "binder/*"),
-    *("notebooks/README.md", "params/**/*.yaml", "figures/*/mini*/*", "tests/golden/*"),
+    *(f"notebooks/{name}" for name in PAGES),
+    *("params/**/*.yaml", "figures/*/mini*/*", "tests/golden/*"),
 )
 CELL = {"tags", "nbgrader", "deletable", "editable"}  # metadata that a student's cell keeps
 BOOK = {"kernelspec", "language_info"}
-NEVER = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
-CONFIG = '''"""Settings of nbgrader: notebooks/ is the assignment, its stub is `...`."""
+BANK = "teach/course/bank.yaml"  # how what counts is computed: the lecturer's
+NEVER = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", Path(BANK).name)
+CONFIG = '''"""Settings of nbgrader: an assignment a session, in solutions/; its stub is `...`."""
 
 from osnb.teach.course.copies import grading
 
@@ -44,21 +43,13 @@ grading(get_config())  # noqa: F821
 '''
 # a file in the bundle's folder, on every system
 INSIDE = re.compile(rf"{NAME}(/(?!\.\.?(/|$))[^/\\:\x00-\x1f]+)+")
-PLATFORM = re.compile(r"(win|macosx|manylinux|musllinux).*?(x86_64|universal2|[a-z0-9]+)$")
-SYSTEMS = {  # of a wheel's name: what it is called, and what dependencies' markers say of it
-    "win": ("Windows", "win32", "nt"),
-    "macosx": ("macOS", "darwin", "posix"),
-    "manylinux": ("Linux", "linux", "posix"),
-    "musllinux": ("Linux (musl)", "linux", "posix"),
-}
 
 
-def build(out: Path, *, teacher: bool) -> list[str]:
-    """Write the copy to the folder `out`: whole and checked for leaks, or not at all.
+def build(out: Path) -> list[str]:
+    """Write the students' copy to the folder `out`: whole and checked for leaks, or not at all.
 
     Args:
         out: a folder that is not there, or empty; or a new file called .zip.
-        teacher: whether solutions, hidden tests, outputs and answers stay.
 
     Returns:
         What leaks, one sentence each; if anything does, nothing is written.
@@ -67,15 +58,61 @@ def build(out: Path, *, teacher: bool) -> list[str]:
         ValueError: `out` holds something, or a notebook's regions or metadata are not whole.
     """
     with aside(out) as folder:
-        if not teacher:
-            make_student(folder, "student")
-            return refused(folder)
-        _shared(folder, "teacher")
+        make_student(folder, "student")
+        return refused(folder)
+
+
+def build_term(out: Path, *, secret: str, learners: Path) -> None:
+    """Write the lecturer's copy: what is graded in one term, for nbgrader and for print.
+
+    Beside the students' notebooks it has solutions/ by session, with the seeds of hidden tests
+    drawn from the secret; quizzes/, a folder a learner to hand out; exam/, print/ and slides/.
+
+    Args:
+        out: as for `build`.
+        secret: the term's, known to nobody else.
+        learners: a csv with a column id, as `nbgrader db student import` takes it.
+
+    Raises:
+        ValueError: as for `build`; the secret is short, or an id is no name of a folder.
+    """
+    names = term.learners(learners)["id"]
+    texts = term.exam(secret)
+    with aside(out) as folder:
+        make_student(folder, "teacher")
+        root = workbook.root()
+        shutil.copyfile(root / "notebooks" / "LECTURER.md", folder / "notebooks" / "LECTURER.md")
+        shutil.copyfile(workbook.PACKAGE / BANK, folder / "osnb" / BANK)
+        shutil.copyfile(learners, folder / "learners.csv")
         (folder / "nbgrader_config.py").write_text(CONFIG, encoding="utf8")
-        for source in workbook.root().glob("notebooks/*"):
-            if source.suffix in {".ipynb", ".md"}:
-                shutil.copyfile(source, folder / "notebooks" / source.name)
-    return []
+        for number, session in enumerate(index.paths()["one term"], start=1):
+            _session(folder, number, session.notebooks, secret, names)
+        for name, text in texts.items():
+            _written(folder / "exam" / name, text)
+        _written(folder / "print" / "ten_samples.html", page("ten_samples.html"))
+        slides.build(folder / "slides")
+
+
+def _session(folder: Path, number: int, notebooks: list[str], secret: str, learners: Any) -> None:
+    """One assignment: its sources, and each learner's quiz."""
+    import nbformat
+
+    name, own = f"session_{number:02}", term.derived(secret, "session", number)
+    for notebook in notebooks:
+        book = nbformat.read(workbook.root() / "notebooks" / f"{notebook}.ipynb", as_version=4)
+        for cell in book.cells:
+            cell.source = term.seeded(cell.source, own, notebook)
+        _written(folder / "solutions" / name / f"{notebook}.ipynb", nbformat.writes(book) + "\n")
+    quiz = term.quiz_notebook(number, secret=own)
+    _written(folder / "solutions" / name / "quiz.ipynb", nbformat.writes(quiz) + "\n")
+    for learner in learners:
+        quiz = student(term.quiz_notebook(number, secret=own, learner=learner), "quiz")
+        _written(folder / "quizzes" / learner / name / "quiz.ipynb", nbformat.writes(quiz) + "\n")
+
+
+def _written(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf8")
 
 
 @contextmanager
@@ -112,14 +149,8 @@ def refused(folder: Path) -> list[str]:
 
 def make_student(folder: Path, readme: str) -> None:
     """Fill the folder with the students' copy; `readme`: the page that is its README."""
-    import nbformat
-
     _shared(folder, readme)
-    for source in sorted(workbook.root().glob("notebooks/*.ipynb")):
-        book = student(source)
-        nbformat.validate(book)
-        text = nbformat.writes(book) + "\n"
-        (folder / "notebooks" / source.name).write_text(text, encoding="utf8")
+    learn(folder / "notebooks")
 
 
 def learn(folder: Path) -> list[str]:
@@ -133,24 +164,27 @@ def learn(folder: Path) -> list[str]:
     added = []
     for source in sorted((workbook.root() / "notebooks").glob("*.ipynb")):
         if not (target := folder / source.name).exists():
+            book = student(nbformat.read(source, as_version=4), source.name)
+            nbformat.validate(book)
             with workbook.writing(target) as file:
-                file.write_text(nbformat.writes(student(source)) + "\n", encoding="utf8")
+                file.write_text(nbformat.writes(book) + "\n", encoding="utf8")
             added.append(source.name)
-    shutil.copyfile(workbook.root() / "notebooks" / "README.md", folder / "README.md")
+    for name in PAGES:
+        if (source := workbook.root() / "notebooks" / name).is_file():
+            shutil.copyfile(source, folder / name)
     return added
 
 
-def student(source: Path) -> Any:
+def student(book: Any, name: str) -> Any:
     """A notebook (nbformat's) without outputs, solutions, hidden tests and teacher's cells.
 
     Raises:
-        ValueError: nbgrader refuses its regions or its metadata.
+        ValueError: nbgrader refuses its regions or its metadata; `name` says whose.
     """
-    import nbformat
     from nbconvert.preprocessors import ClearMetadataPreprocessor, TagRemovePreprocessor
     from nbgrader import preprocessors as steps
 
-    book, resources = nbformat.read(source, as_version=4), {}
+    resources = {}
     try:
         for step in (
             TagRemovePreprocessor(remove_cell_tags={"teacher"}),
@@ -166,7 +200,7 @@ def student(source: Path) -> Any:
         ):
             book, resources = step.preprocess(book, resources)
     except Exception as error:  # RuntimeError, ValidationError and others of nbgrader
-        raise ValueError(f"{source.name}: {str(error) or type(error).__name__}") from error
+        raise ValueError(f"{name}: {str(error) or type(error).__name__}") from error
     return book
 
 
@@ -174,7 +208,7 @@ def page(name: str) -> str:
     """A text that a copy holds, from pages/; what both copies say of their set-up is put in."""
     pages = Path(__file__).parent / "pages"
     text = Template((pages / name).read_text(encoding="utf8"))
-    return text.substitute(start=(pages / "start.md").read_text(encoding="utf8").rstrip("\n"))
+    return text.safe_substitute(start=(pages / "start.md").read_text(encoding="utf8").rstrip("\n"))
 
 
 def _shared(folder: Path, readme: str) -> None:
@@ -190,7 +224,7 @@ def _shared(folder: Path, readme: str) -> None:
 
 
 def grading(settings: Any) -> None:
-    """nbgrader's settings for the lecturer's copy, which is a course of one assignment.
+    """nbgrader's settings for the lecturer's copy, in which a session is an assignment.
 
     Args:
         settings: traitlets' configuration, changed in place as its files do.
@@ -200,7 +234,7 @@ def grading(settings: Any) -> None:
     from nbgrader.preprocessors import NbGraderPreprocessor
 
     class HideTests(NbGraderPreprocessor):
-        """Students get their feedback without hidden tests and keys of quizzes."""
+        """Students get their feedback without hidden tests."""
 
         def preprocess(self, nb, resources):
             return without_hidden_tests(nb), resources
@@ -208,9 +242,7 @@ def grading(settings: Any) -> None:
     # nbgrader calls alembic by its name, which is found only where the environment is activated
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     settings.CourseDirectory.course_id = "osnb"
-    settings.CourseDirectory.source_directory = "."
-    ignored = [".ipynb_checkpoints", "*.pyc", "__pycache__", "feedback", "LECTURER.md"]
-    settings.CourseDirectory.ignore = ignored
+    settings.CourseDirectory.source_directory = "solutions"
     settings.ClearSolutions.code_stub = {"python": "..."}
     settings.TagRemovePreprocessor.enabled = True
     settings.TagRemovePreprocessor.remove_cell_tags = {"teacher"}
@@ -268,7 +300,7 @@ def _report(folder: Path) -> list[str]:
 
 
 def _wheels(folder: Path, wheels: Path | None) -> list[str]:
-    """Copy wheels, and say which packages of the lock have none."""
+    """Copy wheels, and say what pip lacks of the lock on this system."""
     if not wheels:
         return ["no wheels in it: README.md says how to fetch them"]
     paths = sorted(wheels.glob("*.whl"))
@@ -277,57 +309,16 @@ def _wheels(folder: Path, wheels: Path | None) -> list[str]:
     (folder / "wheels").mkdir()
     for path in paths:
         shutil.copyfile(path, folder / "wheels" / path.name)
-    return lacking(paths, folder / "requirements.lock")
-
-
-def lacking(wheels: Iterable[Path], lock: Path) -> list[str]:
-    """Sentences on the packages without a wheel, for each Python and system that some wheel is for.
-
-    Wanted is what the lock names, and what the wheels themselves need on that system: a lock made
-    on Linux does not name what only Windows needs.
-
-    Raises:
-        ValueError: the name of a wheel, or a line of the lock, is not as packaging has them.
-    """
-    locked, targets = doctor.locked(lock), {path: _targets(path) for path in wheels}
-    pairs = {pair for of in targets.values() for pair in of if all(pair)}
-    sentences = []
-    for python, system in sorted(pairs) or [("", "")]:
-        alike = {(python, system), (python, ""), ("", system), ("", "")}
-        fit = [path for path, of in targets.items() if of & alike]
-        packed = {parse_wheel_filename(path.name)[:2] for path in fit}
-        there = {(name, Version(version.public)) for name, version in packed}
-        lost = [f"{x}=={v}" for x, v in locked.items() if (x, Version(v)) not in there]
-        lost += sorted(_asked(fit, python, system) - locked.keys() - dict(there).keys())
-        where = f" for Python {python[2]}.{python[3:]} on {system}" if python else ""
-        sentences += [f"wheels{where}"] if where else []
-        sentences += [f"no wheel of {', '.join(lost)}{where}"] if lost else []
-    return sentences
-
-
-def _targets(path: Path) -> set[tuple[str, str]]:
-    """Pythons, such as cp311, and systems, such as Linux x86_64, of a wheel; "" is every one."""
-    tags = parse_wheel_filename(path.name)[3]
-    exact = {tag.interpreter if tag.abi != "abi3" else "" for tag in tags}
-    systems = set()
-    for match in (PLATFORM.match(tag.platform) for tag in tags):
-        processors = match[2].replace("universal2", "arm64 x86_64").split() if match else []
-        systems |= {f"{SYSTEMS[match[1]][0]} {processor}" for processor in processors} or {""}
-    return {*product((x if x.startswith("cp3") else "" for x in exact), systems)}
-
-
-def _asked(wheels: Iterable[Path], python: str, system: str) -> set[str]:
-    """Names of packages that wheels need on that Python and system."""
-    where = {"extra": ""}
-    if python:
-        where["python_version"] = f"{python[2]}.{python[3:]}"
-    for name, sys_platform, os_name in SYSTEMS.values():
-        if system.startswith(f"{name} "):
-            where |= {"sys_platform": sys_platform, "os_name": os_name}
-            where["platform_system"] = name.replace("macOS", "Darwin")
-    stated = [x for path in wheels for x in metadata.distributions(path=[str(path)])]
-    needs = [Requirement(text) for wheel in stated for text in wheel.requires or []]
-    return {canonicalize_name(x.name) for x in needs if not x.marker or x.marker.evaluate(where)}
+    words = ["install", "--dry-run", "--ignore-installed", "--no-index", "--only-binary", ":all:"]
+    words += ["--find-links", folder / "wheels", "--requirement", folder / "requirements.lock"]
+    done = subprocess.run([sys.executable, "-m", "pip", *words], capture_output=True, text=True)
+    faults = [line for line in done.stderr.splitlines() if line.startswith("ERROR: No matching")]
+    here = f"for Python {sys.version_info[0]}.{sys.version_info[1]} on {sys.platform}"
+    return (
+        [f"wheels of all that the lock needs {here}"]
+        if not done.returncode
+        else [f"pip finds no wheel {here}: {(faults or done.stderr.splitlines())[-1]}"]
+    )
 
 
 def check(place: Path) -> int:

@@ -1,10 +1,9 @@
-"""What of solutions, hidden tests, answers and teacher's cells students could read.
+"""What of solutions, hidden tests and teacher's cells students could read.
 
 nbgrader clears what regions and tags mark. This looks into every file for what was not marked:
-words that a students' copy never holds (a region's mark, answers filled in, an option of a quiz in
-bold); the key of a quiz; a line of a region or of a teacher's cell that stands nowhere else in the
-sources.
-A line that also stands outside of all regions (`return x`) is no secret.
+the mark of a region, and a line of a region or of a teacher's cell that stands nowhere else in the
+sources. A line that also stands outside of all regions (`return x`) is no secret. What counts in
+a quiz stands in no file: it follows from the term's secret.
 """
 
 import copy
@@ -18,16 +17,7 @@ from typing import Any, NamedTuple
 
 REGION = re.compile(r"^.*BEGIN (SOLUTION|HIDDEN TESTS).*\n((?s:.*?))^.*END \1.*\n?", re.M)
 HIDDEN = re.compile(r"^.*BEGIN HIDDEN TESTS.*\n((?s:.*?))^.*END HIDDEN TESTS.*\n?", re.M)
-FILLED = re.compile(r"""\b(answers|key)\s*=\s*\\?["'][a-d]{2,}\\?["']""", re.I)
-KEY = re.compile(r"""\b(?:answers|key)\s*=\s*["']([a-d]{2,})["']""")
-NEVER = {  # what no text of a students' copy holds
-    re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS)"): "has the mark of a region",
-    FILLED: "has answers filled in",
-    re.compile(r"\A\*\*Answers\.?\*\*"): "begins as a teacher's cell does",
-    re.compile(
-        r"^\s*[-*] [a-d]\)(?:.*?(?:\*\*|__|<[a-z]|==)|\s*([*_~])(?:(?!\1).)+\1\W*$)", re.M | re.I
-    ): "sets an option of a quiz apart from the others",
-}
+MARK = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS)")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 BINARY = {".png", ".parquet", ".whl", ".woff", ".woff2", ".xz", ".zip", ".gz", ".ico", ".inv"}
 LINE, SHORT = 12, 8  # letters and signs of a line worth a search, and of a hidden test's line
@@ -38,14 +28,12 @@ class Sources(NamedTuple):
 
     Attributes:
         secrets: (where, lines) of each region and teacher's cell.
-        keys: of quizzes, and the notebook of each.
         lines: squeezed lines that stand outside of all secrets.
         text: the same, joined.
         faults: sentences on what cannot be told apart.
     """
 
     secrets: list[tuple[str, list[str]]]
-    keys: dict[str, str]
     lines: set[str]
     text: str
     faults: list[str]
@@ -55,8 +43,8 @@ def leaks(student_folder: Path, source_folder: Path) -> list[str]:
     """Where the students' notebooks, or other files beside them, show what they must not.
 
     Args:
-        student_folder: all files below it are read, wheels left out; of the package `osnb` only
-            keys count, since solutions are its functions.
+        student_folder: all files below it are read, but wheels and the package `osnb`, whose
+            functions the solutions are.
         source_folder: holds the source notebooks.
 
     Returns:
@@ -67,9 +55,7 @@ def leaks(student_folder: Path, source_folder: Path) -> list[str]:
     for path in sorted(path for path in Path(student_folder).rglob("*") if path.is_file()):
         name = path.relative_to(student_folder).as_posix()
         top = name.partition("/")[0]
-        if top == "osnb":
-            sentences += _told(name, _plain(path), sources)
-        elif top not in {"wheels", "SHA256SUMS"}:
+        if top not in {"osnb", "wheels", "SHA256SUMS"}:
             sentences += file_leaks(path, sources, name=name)
     return list(dict.fromkeys(sentences))
 
@@ -83,15 +69,13 @@ def file_leaks(path: Path, sources: Sources, *, name: str) -> list[str]:
     for number, cell in enumerate(book.pop("cells"), start=1):
         if "teacher" in cell["metadata"].get("tags", []):
             sentences.append(f"{name}, cell {number} is the teacher's")
-        sentences += _in_text(f"{name}, cell {number}", "".join(cell.pop("source")), sources)
-        rest = "\n".join(_texts(cell))
-        sentences += _in_text(f"{name}, beside the text of cell {number}", rest, sources)
+        sentences += _in_text(f"{name}, cell {number}", "\n".join(_texts(cell)), sources)
     return sentences + _in_text(f"{name}, its metadata", "\n".join(_texts(book)), sources)
 
 
 def read(source_folder: Path) -> Sources:
     """What the notebooks of a folder say, told apart."""
-    sources, shown = Sources([], {}, set(), "", []), []
+    sources, shown = Sources([], set(), "", []), []
     for path in sorted(Path(source_folder).glob("*.ipynb")):
         for number, cell in enumerate(json.loads(path.read_text(encoding="utf8"))["cells"], 1):
             text, where = "".join(cell["source"]), f"{path.stem}, cell {number}"
@@ -102,12 +86,9 @@ def read(source_folder: Path) -> Sources:
             regions = REGION.findall(text)
             for kind, secret in regions:
                 sources.secrets.append((f"the {kind.lower()} ({where})", _lines(secret)))
-                sources.keys.update(dict.fromkeys(KEY.findall(secret), where))
             shown.append(REGION.sub("", text))
             if grading and grading.get("solution") and "SOLUTION" not in dict(regions):
                 sources.faults.append(f"{where} is a solution without BEGIN and END SOLUTION")
-            if FILLED.search(shown[-1]):
-                sources.faults.append(f"{where} has its answers outside of a region")
     lines = {squeezed(line) for text in shown for line in text.splitlines()}
     return sources._replace(lines=lines, text="\n".join(map(squeezed, shown)))
 
@@ -148,22 +129,12 @@ def _plain(path: Path) -> str:
 
 def _in_text(where: str, text: str, sources: Sources) -> list[str]:
     """The leaks in one text."""
-    sentences = [f"{where} {fault}" for never, fault in NEVER.items() if never.search(text)]
+    sentences = [f"{where} has the mark of a region"] if MARK.search(text) else []
     whole, lines = squeezed(text), {squeezed(line) for line in text.splitlines()}
     for secret, secret_lines in sources.secrets:
         if line := _shown(secret_lines, whole, lines, sources):
             sentences.append(f"{where} shows a line of {secret}: {line}")
-    return sentences + _told(where, text, sources)
-
-
-def _told(where: str, text: str, sources: Sources) -> list[str]:
-    """The keys that a text tells, as one word."""
-    words = set(re.findall(r"\w+", text.lower()))
-    return [
-        f"{where} shows the key of the quiz ({of})"
-        for key, of in sources.keys.items()
-        if key in words
-    ]
+    return sentences
 
 
 def _shown(secret: list[str], whole: str, lines: set[str], sources: Sources) -> str:
