@@ -1,0 +1,291 @@
+"""The rules by which the lists of the benchmark `quickdraw-openset` were made, which are frozen.
+
+They are the code that makes the papers' lists, on drawings: `SPLITS` makes what is kept in
+osnb/data/quickdraw/classes.csv.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import chain
+
+import numpy as np
+import pandas as pd
+
+from osnb.protocols import hierarchy, kim, making
+from osnb.protocols.palechor import OUT, below, halved, listed, rotated
+from osnb.protocols.quickdraw import GROUPS, SOURCE, TUNING, drawings, leaves, things
+from osnb.protocols.vaze import rows_of, standard
+
+SCENES = ("shape", "sky", "landscape")  # kinds that are far from every thing
+TEN = {"automobile": "car", "deer": "cow", "ship": "cruise ship"}  # others have CIFAR10's name
+IMPLEMENT = "n03563967"  # tools, pens, pans: the group of the split TUNING
+DRAWS = 10  # known sets of a fine group, of which the one with the best separated bins is kept
+THINGS = 50  # known classes of `ssb_things`; easy ones, hard ones, known ones of `closed`
+KIM = (40, 40, 80)  # known, near and external classes
+PLACES = {"ImageNet-200": (0, 3), "CIFAR-40": (3, 2)}  # first of its known sets; their number
+
+
+def _tuning(split: int, splits: int) -> bool:
+    if split not in (*range(splits), TUNING):
+        last = f" to {splits - 1}" if splits > 1 else ""
+        raise ValueError(f"need split 0{last}, or {TUNING} to choose settings; got {split!r}")
+    return split == TUNING
+
+
+def _named(table: pd.DataFrame) -> pd.DataFrame:
+    """The same rows under the names by which people were asked to draw."""
+    names = table["wnid"].map(drawings()["name"])
+    return table.assign(name=names)
+
+
+def _title(like: str, split: int) -> str:
+    which = "where settings are chosen" if split == TUNING else f"split {split}"
+    return f"{SOURCE} in the place of {like}, {which}"
+
+
+# Palechor et al. 2023.
+
+
+def p1(*, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """As P1: half of the mammals known, other animals negative, food and vehicles unknown.
+
+    The other half is known where settings are chosen, and devices are unknown; the negatives are
+    the same.
+
+    Args:
+        split: 0 or `TUNING`.
+        available: wnids of the classes that there are images of; None: all.
+
+    Returns:
+        As `palechor.p1`.
+
+    Raises:
+        ValueError: no such split, or too few classes are available.
+    """
+    members = below("quickdraw_p1", split, leaves)
+    roles = (OUT, "known") if _tuning(split, 1) else ("known", OUT)
+    return _named(listed(_title("P1", split), halved(members, roles), available))
+
+
+def p2(*, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """As P2: one half of the mammals known, the other negative, other vertebrates unknown.
+
+    The halves change places where settings are chosen, and the other animals are unknown. See
+    `p1`.
+    """
+    members = below("quickdraw_p2", split, leaves)
+    roles = ("negative", "known") if _tuning(split, 1) else ("known", "negative")
+    return _named(listed(_title("P2", split), halved(members, roles), available))
+
+
+def p3(*, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """As P3: nine superclasses shared out over the three roles, five others unknown.
+
+    Where settings are chosen the roles start one place further, so that no class is known in
+    both, and three other superclasses are unknown. See `p1`.
+    """
+    members = rotated(below("quickdraw_p3", split, leaves), int(_tuning(split, 1)))
+    return _named(listed(_title("P3", split), members, available))
+
+
+# Vaze et al. 2022.
+
+
+def binned(wnids: Sequence[str], bins: Sequence[str], source: str) -> pd.DataFrame:
+    """Rows for `rows_of`: classes of the bin "known", numbered as they come, and unknown ones."""
+    rows = pd.DataFrame({"wnid": wnids, "name": [hierarchy.name(w) for w in wnids], "bin": bins})
+    rows["role"] = np.where(rows["bin"] == "known", "known", "unknown")
+    rows["bin"] = rows["bin"].replace("known", "")
+    return rows.assign(
+        source=source, group=rows["bin"].replace("medium", "hard"), order=range(len(rows))
+    )
+
+
+def _of(
+    title: str, known: Sequence[str], others: Mapping[str, Sequence[str]], available
+) -> pd.DataFrame:
+    """Rows of known classes, and of unknown ones by their bin."""
+    bins = ["known"] * len(known) + [name for name, wnids in others.items() for _ in wnids]
+    rows = binned([*known, *chain(*others.values())], bins, SOURCE)
+    return _named(rows_of(title, rows, available))
+
+
+def ten(*, tuning: bool) -> dict[str, str]:
+    """CIFAR10's classes, and in the place of each the wnid of a class of drawings.
+
+    Where settings are chosen, it is the nearest thing to that one which is not above, below or
+    among the ten, nor taken before.
+    """
+    wnids = pd.Series(drawings().index, drawings()["name"])
+    first = {name: wnids[TEN.get(name, name)] for name in kim.CIFAR10.split()}
+    if not tuning:
+        return first
+    rest, second = _apart(first.values()), {}
+    for name, wnid in first.items():
+        second[name] = min(rest, key=lambda w: (hierarchy.shortest(wnid, w), w))
+        rest.remove(second[name])
+    return second
+
+
+def _apart(wnids: Iterable[str]) -> list[str]:
+    """The things that are not among these synsets, above or below one."""
+    wnids = set(wnids)
+    above = {*wnids, *chain.from_iterable(map(hierarchy.ancestors, wnids))}
+    return [w for w in things() if w not in above and wnids.isdisjoint(hierarchy.ancestors(w))]
+
+
+def cifar10(*, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """As CIFAR10's five splits of 6 known and 4 unknown classes, on the nearest ten. See `ten`.
+
+    Args:
+        split: 0 to 4, or `TUNING`: the first one's places on ten other classes.
+        available: as for `p1`.
+
+    Returns:
+        As `vaze.standard`.
+
+    Raises:
+        ValueError: no such split, or too few classes are available.
+    """
+    tuning = _tuning(split, 5)
+    lists = standard("CIFAR10", split=0 if tuning else split)
+    wnids = lists["wnid"].map(ten(tuning=tuning))
+    known = lists["role"] == "known"
+    return _of(_title("CIFAR10", split), wnids[known], {"": wnids[~known]}, available)
+
+
+def cifar_plus(*, size: int, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """As CIFAR+10 and CIFAR+50: 4 of the ten known, so many of the other things unknown.
+
+    Args:
+        size: 10 or 50; the ten are among the fifty.
+        split: as for `cifar10`.
+        available: as for `p1`.
+    """
+    tuning, name = _tuning(split, 5), f"CIFAR+{size}"
+    lists = standard(name, split=0 if tuning else split).query("role == 'known'")
+    places = ten(tuning=tuning)
+    rest = kim.drawn(_apart(places.values()), f"quickdraw-cifar-{split}")
+    return _of(_title(name, split), lists["wnid"].map(places), {"": rest[:size]}, available)
+
+
+def tinyimagenet(*, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """As Tiny ImageNet's five splits of 20 known and 180 unknown classes, by the same places.
+
+    The 200 are drawn. Where settings are chosen, 20 of the things outside them are known and the
+    others unknown. See `cifar10`.
+    """
+    title, order = _title("TinyImageNet", split), kim.drawn(things(), "quickdraw-tinyimagenet")
+    if _tuning(split, 5):
+        return _of(title, order[200:220], {"": order[220:]}, available)
+    lists = standard("TinyImageNet", split=split)
+    places = dict(zip(hierarchy.TINY_IMAGENET, sorted(order[:200]), strict=True))
+    wnids, known = lists["wnid"].map(places), lists["role"] == "known"
+    return _of(title, wnids[known], {"": wnids[~known]}, available)
+
+
+def ssb_fine(*, group: str, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """As CUB: half of a group known, the others easy, medium and hard by the nearest known one.
+
+    Of many random known sets the one is kept whose hard classes are nearest, and whose easy ones
+    farthest. A bin holds few classes: pool the splits, which share them.
+
+    Args:
+        group: one of GROUPS.
+        split: 0 to 4, or `TUNING`: implements, whatever the group is.
+        available: as for `p1`.
+
+    Returns:
+        As `vaze.ssb`.
+    """
+    wnids = leaves(IMPLEMENT if _tuning(split, 5) else GROUPS[group])
+    steps = [[hierarchy.shortest(a, b) for b in wnids] for a in wnids]
+    half = len(wnids) // 2
+    third = round((len(wnids) - half) / 3)
+    sizes = (third, len(wnids) - half - 2 * third, third)
+    best = making.search(
+        -np.array(steps, np.float64), known=half, sizes=sizes, draws=DRAWS, seed=split, by="mean"
+    )
+    rows = binned(wnids, best["bin"].tolist(), SOURCE)
+    like = f"CUB, {'implements' if split == TUNING else group}"
+    return _named(rows_of(_title(like, split), rows, available))
+
+
+def ssb_things(*, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """As the SSB's ImageNet: 50 things known, 50 easy and 50 hard by their summed distances.
+
+    The nearest are hard, as Sec. 5.1 means it; in the published lists the farthest are.
+
+    Args:
+        split: 0 to 2, or `TUNING`.
+        available: as for `p1`.
+    """
+    place = 3 if _tuning(split, 3) else split
+    known = kim.drawn(things(), "quickdraw-ssb")[place * THINGS : (place + 1) * THINGS]
+    places = {"known": known, "among": None, "size": THINGS}
+    table = making.by_distance(things(), **places, hard="smallest")
+    bins = table.groupby("bin")["wnid"].agg(list).to_dict()
+    return _of(_title("the SSB's ImageNet", split), known, bins, available)
+
+
+def closed(*, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """As CIFAR100 and CIFAR10 of appendix F: 50 things known, the nearest ten unknown, bin near.
+
+    Args:
+        split: 0 or `TUNING`: 50 other things, and ten others.
+        available: as for `p1`.
+    """
+    tuning = _tuning(split, 1)
+    near = ten(tuning=tuning)
+    both = {*ten(tuning=False).values(), *ten(tuning=True).values()}
+    rest = kim.drawn(_apart(both), "quickdraw-closed")
+    known, near = rest[THINGS * tuning :][:THINGS], {"near": [*near.values()]}
+    return _of(_title("CIFAR100 and CIFAR10", split), known, near, available)
+
+
+# Kim et al. 2021.
+
+
+def unified(
+    *, like: str = "ImageNet-200", split: int, available: Iterable[str] | None = None
+) -> pd.DataFrame:
+    """As ImageNet-200: 40 things known, 80 external, 40 near by the paper's rules, scenes far.
+
+    Far are shapes, the sky and landscapes. No thing is known in two splits, of CIFAR-40 neither.
+
+    Args:
+        like: ImageNet-200, or CIFAR-40, which has other splits by the same rules.
+        split: 0 to 2, of CIFAR-40 0 or 1; or `TUNING`.
+        available: as for `p1`.
+
+    Returns:
+        As `kim.imagenet200`.
+    """
+    first, splits = PLACES[like]
+    place, (size, *sizes) = 5 if _tuning(split, splits) else first + split, KIM
+    order = kim.drawn(things(), "quickdraw")
+    known = order[place * size : (place + 1) * size]
+    near, outer = kim.near_candidates(known, order), kim.external(known, order)
+    parts = kim.wordnet_parts(SOURCE, known, outer[: sizes[1]], near[: sizes[0]])
+    parts.append(kim.part(SOURCE, "far", things(*SCENES)))
+    return _named(kim.joined(_title(like, split), parts, available))
+
+
+# The benchmark.
+
+SPLITS: dict[str, tuple[Callable[..., pd.DataFrame], int]] = {
+    "quickdraw_cifar10": (cifar10, 5),
+    "quickdraw_cifar_plus_10": (partial(cifar_plus, size=10), 5),
+    "quickdraw_cifar_plus_50": (partial(cifar_plus, size=50), 5),
+    "quickdraw_closed": (closed, 1),
+    "quickdraw_kim": (unified, 3),
+    "quickdraw_kim_cifar": (partial(unified, like="CIFAR-40"), 2),
+    "quickdraw_p1": (p1, 1),
+    "quickdraw_p2": (p2, 1),
+    "quickdraw_p3": (p3, 1),
+    "quickdraw_ssb_food": (partial(ssb_fine, group="food"), 5),
+    "quickdraw_ssb_mammals": (partial(ssb_fine, group="mammals"), 5),
+    "quickdraw_ssb_things": (ssb_things, 3),
+    "quickdraw_ssb_vehicles": (partial(ssb_fine, group="vehicles"), 5),
+    "quickdraw_tinyimagenet": (tinyimagenet, 5),
+}
