@@ -1,15 +1,18 @@
-"""Virtual outlier synthesis (VOS), Du et al. 2022, as released for classification.
+"""Methods that say where features lie: by what is drawn where few lie, or as a density.
 
-The classifier trains beside a detector that tells images from virtual outliers: features drawn
-from a Gaussian about each class's mean, where that Gaussian is thinnest.
+- `Virtual`: VOS, virtual outliers among the features, and a detector that tells them from images.
+- `Conditional`: CGDL, for `models.ladder`, which has a place for each class.
+- `density`: OpenHybrid's score, after plain steps with a flow over the features.
 """
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from osnb.base.outputs import Outputs
 from osnb.train import checkpoint
 from osnb.train.forward import first_look, forward
 from osnb.train.loop import Run
@@ -70,7 +73,11 @@ class Detector(nn.Module):
 
 @dataclass(kw_only=True)
 class Virtual(Run):
-    """Train on `loss`, and after `plain_epochs`, once all queues are full, on its sum with
+    """Virtual outlier synthesis (VOS), Du et al. 2022, as released for classification.
+
+    The classifier trains beside a detector that tells images from virtual outliers: features drawn
+    from a Gaussian about each class's mean, where that Gaussian is thinnest. It trains on `loss`,
+    and after `plain_epochs`, once all queues are full, on its sum with
 
         vos_weight mean_{x, v} (-log p(image | x), -log p(outlier | v))
 
@@ -131,3 +138,54 @@ class Virtual(Run):
         """Logits of features; a head that measures more gives a pair."""
         answer = self.model.head(features)
         return answer[0] if isinstance(answer, tuple) else answer
+
+
+@dataclass(kw_only=True)
+class Conditional(Run):
+    """Conditional Gaussian distribution learning (CGDL), Sun et al. 2020, for `models.ladder`.
+
+    Each class's images shall lie about a place of their own among the latent numbers, and be
+    rebuilt from there. The score is the density of the likeliest class's Gaussian,
+    `scores.class_gaussians`. It trains on `loss` and the price of rebuilding:
+
+        J(x) = loss(x) + elbo_weight (|x - r(x)|^2 + beta KL_y(x))
+
+    with beta going from 0 to 1 in a straight line over `warm_up` epochs. Sun et al. multiply `loss`
+    by lambda = 100, which is the same but for the scale; their code counts the warm-up in steps.
+    The second threshold of theirs, on |x - r(x)|^2, is not part of the score.
+
+    Attributes:
+        model: gives slack (N, 1 + K), the squared error and KL_k for each class k.
+        elbo_weight: 1 / lambda.
+        warm_up: epochs, theirs 50.
+    """
+
+    elbo_weight: float = 0.01
+    warm_up: int = 50
+
+    def values(self, images: Tensor, labels: Tensor) -> Tensor:
+        """(N,) whose mean the model minimises."""
+        out = forward(self.called, images, self.where, self.precision)
+        epochs = len(self.history) + (self.step + 1) / len(self.batches)
+        nearness = out.slack.gather(1, labels[:, None] + 1)[:, 0]
+        elbo = out.slack[:, 0] + min(1.0, epochs / self.warm_up) * nearness
+        return self.loss(out, labels) + self.elbo_weight * elbo
+
+
+@torch.no_grad()
+def density(out: Outputs, *, model: nn.Module) -> np.ndarray:
+    """log p of the features by number of a feature, (N,) float64 in nats, higher for known samples.
+
+    The own score of OpenHybrid (Zhang et al. 2020), whose classifier and flow train together on
+    `losses.joint`, by plain steps, through the same features: the head `models.HEADS["flow"]` gives
+    the logits and -log p of the features, by number of a feature. An image is unknown where p is
+    small. No code was released; the encoders are those of `models`.
+
+    Args:
+        out: features (N, D), as `train.predict` gives them.
+        model: with the head "flow"; is put in evaluation mode.
+    """
+    where = next(model.parameters()).device
+    parts = torch.from_numpy(out.features).split(1024)
+    slack = [model.eval().head(part.to(where))[1][:, 0].cpu() for part in parts]
+    return -torch.cat(slack).double().numpy()
