@@ -134,3 +134,21 @@ def test_what_cannot_be_read_is_refused_with_what_was_perhaps_meant(given, reaso
 def test_integers_up_to_what_a_float_holds_are_scores():
     whole = np.arange(60) + 2**53 - 59
     np.testing.assert_array_equal(scores.own(columns(mine=whole)).scores["mine"], whole)
+
+
+@pytest.mark.parametrize("name", ["label", "pred", "class", "sample"])
+def test_a_lone_surrogate_in_a_name_is_refused_by_the_name(name):
+    words = {"label": ["cat", "dog"], "pred": ["cat", "cat"], "class": ["a", "b"]}
+    given = words | {"sample": ["1", "2"], "score": [0.5, 0.2]}
+    given[name] = [given[name][0], "caf\udce9"]
+    with pytest.raises(ValueError, match=r"needs names that UTF-8 can write; got 'caf.udce9'"):
+        scores.own({key: np.array(value) for key, value in given.items()})
+
+
+def test_a_sample_under_two_labels_is_refused_and_one_told_twice_is_not():
+    given = {"label": [0, 1, 0], "pred": [0, 1, 1], "sample": ["a", "b", "a"], "score": [1.0, 2, 3]}
+    made = scores.own({key: np.array(value) for key, value in given.items()})
+    assert made.sample.tolist() == ["a", "b", "a"]
+    given["label"] = [0, 1, 1]
+    with pytest.raises(ValueError, match="sample 'a' has two labels, 0 and 1"):
+        scores.own({key: np.array(value) for key, value in given.items()})

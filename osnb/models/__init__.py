@@ -7,32 +7,10 @@
 """
 
 from osnb.base.catalogue import Catalogue
-from osnb.models.backbones import (
-    Whitening,
-    conv,
-    conv_dropout,
-    fast_conv,
-    mlp,
-    resnet9,
-    resnet18_cifar,
-    resnet20,
-    vgg32,
-    wide,
-    wrn_10_1,
-    wrn_28_10,
-    wrn_40_2,
-    wrn_40_4,
-)
+from osnb.models import backbones, outside
+from osnb.models.backbones import Whitening, conv, conv_dropout, fast_conv, mlp, resnet9, wide
 from osnb.models.heads import HEADS, Flow, Network, Points
-from osnb.models.outside import (
-    NORMALISE,
-    folded,
-    from_timm,
-    normalising,
-    released_vgg32,
-    resnet50,
-    weighted,
-)
+from osnb.models.outside import NORMALISE, folded, from_timm, normalising, weighted
 from osnb.models.rebuilding import dhrnet, ladder
 
 MODELS = Catalogue(
@@ -40,16 +18,16 @@ MODELS = Catalogue(
     conv=conv,
     conv_dropout=conv_dropout,
     resnet9=resnet9,
-    resnet20=resnet20,
-    resnet18_cifar=resnet18_cifar,
-    wrn_28_10=wrn_28_10,
-    wrn_40_4=wrn_40_4,
-    wrn_40_2=wrn_40_2,
-    wrn_10_1=wrn_10_1,
+    resnet20=backbones.resnet20,
+    resnet18_cifar=backbones.resnet18_cifar,
+    wrn_28_10=backbones.wrn_28_10,
+    wrn_40_4=backbones.wrn_40_4,
+    wrn_40_2=backbones.wrn_40_2,
+    wrn_10_1=backbones.wrn_10_1,
     dhrnet=dhrnet,
     ladder=ladder,
-    vgg32=vgg32,
+    vgg32=backbones.vgg32,
     fast_conv=fast_conv,
-    resnet50=resnet50,
+    resnet50=outside.resnet50,
     timm=from_timm,
 )

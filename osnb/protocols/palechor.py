@@ -273,7 +273,7 @@ def images(
 def _drawn(
     train: pd.DataFrame, seed: int, held_out: Mapping[str, int] | None
 ) -> tuple[pd.DataFrame, ...]:
-    """Training and validation rows: a fifth of each class, or so many of each role, for the second."""
+    """Training and validation rows: of each class a fifth, or of each role so many, validate."""
     from sklearn.model_selection import train_test_split
 
     shares = [(train, {"train_size": 0.8})]

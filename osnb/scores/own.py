@@ -5,11 +5,11 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from osnb.base.labels import NEGATIVE, UNKNOWN, roles
+from osnb.base.labels import NEGATIVE, UNKNOWN, roles, written
 from osnb.base.outputs import Outputs
 from osnb.scores.rules import POST_HOC, SCORES, feature_norm, predicted
 
@@ -95,8 +95,21 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
     pred = _like(label, pred, "pred")
     _whole(pred[label >= 0], "pred")
     scores = {k: _score(_like(label, table[k], k), k) for k in (names or table)}
-    ids = (_like(label, columns[k], k) if k in columns else label[:0] for k in ("sample", "class"))
-    return Own(label, pred, scores, known, *ids, classes, tuple(notes))
+    sample, unit = (
+        _like(label, columns[k], k) if k in columns else label[:0] for k in ("sample", "class")
+    )
+    _one_each(sample, label)
+    written(map(str, unit), "class")
+    return Own(label, pred, scores, known, sample, unit, classes, tuple(notes))
+
+
+def _one_each(sample: np.ndarray, label: np.ndarray) -> None:
+    """Refuse a sample that stands under two labels."""
+    written(map(str, sample), "sample")
+    of: dict[Any, int] = {}
+    for name, number in zip(sample.tolist(), label.tolist(), strict=False):
+        if of.setdefault(name, number) != number:
+            raise ValueError(f"sample {name!r} has two labels, {of[name]} and {number}")
 
 
 def arrays(file: Path) -> dict[str, np.ndarray]:
@@ -139,6 +152,7 @@ def _numbered(
     if not all(text):
         raise ValueError("label and pred both need names of classes, or both whole numbers")
     names = sorted({*pred, *label} - {*ROLE_WORDS})
+    written(names, "label")
     number = ROLE_WORDS | {name: place for place, name in enumerate(names)}
     coded = {"label": [number[x] for x in label], "pred": [number[x] for x in pred]}
     return columns | {k: np.array(v) for k, v in coded.items()}, tuple(names)
