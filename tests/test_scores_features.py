@@ -253,6 +253,24 @@ def test_a_detector_that_reads_images_is_no_rule():
         detectors.adapted(MCD(torch.nn.Identity()), seen())
 
 
+@pytest.mark.parametrize("name", ["vim", "knn", "gen"])
+def test_our_rules_are_detectors_of_pytorch_ood(name):
+    from pytorch_ood.api import Detector
+
+    of = seen()
+    layer = detectors.head(of).double()
+    made = detectors.Detector(torch.nn.Identity(), layer, FITS[name])
+    assert isinstance(made, Detector)
+    x, y = torch.as_tensor(of.out.features), torch.as_tensor(of.labels)
+    out = others(of)
+    unknown = torch.cat([y, torch.full((5,), -2)])  # which its fits leave out
+    more = torch.cat([x, torch.full((5, D), 99.0, dtype=x.dtype)])
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(more, unknown), 16)
+    for fitted in (made.fit_features(x, y), made.fit(loader)):
+        found = fitted(torch.as_tensor(out.features)).numpy()
+        np.testing.assert_allclose(-found, FITS[name](of)(out, known=K), rtol=1e-4)
+
+
 # Errors that public implementations have had
 
 

@@ -1,4 +1,4 @@
-"""pytorch-ood's detectors as rules of ours.
+"""pytorch-ood's detectors as rules of ours, and rules of ours as its detectors.
 
 It is no dependency of the package: ``pip install pytorch-ood``.
 """
@@ -57,6 +57,45 @@ def adapted(of: api.Detector, seen: Seen) -> Rule:
         return -found.detach().double().numpy()
 
     return rule
+
+
+class Detector(api.FeaturesDetector):
+    """A rule of `scores.FITTED`, or any fit of the same form, as a detector of pytorch-ood.
+
+    Args:
+        encoder: network that gives features (N, D), or None for `predict_features` alone.
+        head: last layer, from features to logits.
+        fit: ``fit(seen) -> rule``.
+    """
+
+    requires_fit = True
+
+    def __init__(self, encoder: nn.Module | None, head: nn.Linear, fit: Callable[[Seen], Rule]):
+        self.encoder, self.head, self.made = encoder, head, fit
+
+    def says(self, features: Tensor) -> Outputs:
+        """Logits and features, as rules take them."""
+        with torch.no_grad():
+            return Outputs(self.head(features).cpu().numpy(), features.cpu().numpy())
+
+    def fit(self, data_loader) -> "Detector":
+        from pytorch_ood.utils import extract_features
+
+        return self.fit_features(*extract_features(data_loader, self.encoder, self.device or "cpu"))
+
+    def fit_features(self, x: Tensor, y: Tensor) -> "Detector":
+        layer = (part.detach().cpu().numpy() for part in (self.head.weight, self.head.bias))
+        known, labels = self.head.out_features, np.maximum(y.cpu().numpy(), -1)
+        self.rule = self.made(Seen(self.says(x), labels, known, *layer))
+        return self
+
+    def predict_features(self, x: Tensor) -> Tensor:
+        """Outlier scores (N,), float64."""
+        return torch.as_tensor(-self.rule(self.says(x), known=self.head.out_features))
+
+    def predict(self, x: Tensor) -> Tensor:
+        """Outlier scores (N,) of what the encoder takes."""
+        return self.predict_features(self.encoder(x))
 
 
 def _maps(of: Callable, **settings) -> Callable[[Seen], Rule]:
