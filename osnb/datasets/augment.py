@@ -10,7 +10,7 @@ First come crop, flip and cutout, which compute no pixel, then who gets which of
 and how strong.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Generator, Tensor
