@@ -95,21 +95,21 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
     pred = _like(label, pred, "pred")
     _whole(pred[label >= 0], "pred")
     scores = {k: _score(_like(label, table[k], k), k) for k in (names or table)}
+    return Own(label, pred, scores, known, *_ids(columns, label), classes, tuple(notes))
+
+
+def _ids(columns: Mapping[str, np.ndarray], label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`sample` and `class`, empty where there is none; no sample stands under two labels."""
     sample, unit = (
         _like(label, columns[k], k) if k in columns else label[:0] for k in ("sample", "class")
     )
-    _one_each(sample, label)
-    written(map(str, unit), "class")
-    return Own(label, pred, scores, known, sample, unit, classes, tuple(notes))
-
-
-def _one_each(sample: np.ndarray, label: np.ndarray) -> None:
-    """Refuse a sample that stands under two labels."""
     written(map(str, sample), "sample")
+    written(map(str, unit), "class")
     of: dict[Any, int] = {}
     for name, number in zip(sample.tolist(), label.tolist(), strict=False):
         if of.setdefault(name, number) != number:
             raise ValueError(f"sample {name!r} has two labels, {of[name]} and {number}")
+    return sample, unit
 
 
 def arrays(file: Path) -> dict[str, np.ndarray]:
