@@ -143,12 +143,3 @@ def test_a_lone_surrogate_in_a_name_is_refused_by_the_name(name):
     given[name] = [given[name][0], "caf\udce9"]
     with pytest.raises(ValueError, match=r"needs names that UTF-8 can write; got 'caf.udce9'"):
         scores.own({key: np.array(value) for key, value in given.items()})
-
-
-def test_a_sample_under_two_labels_is_refused_and_one_told_twice_is_not():
-    given = {"label": [0, 1, 0], "pred": [0, 1, 1], "sample": ["a", "b", "a"], "score": [1.0, 2, 3]}
-    made = scores.own({key: np.array(value) for key, value in given.items()})
-    assert made.sample.tolist() == ["a", "b", "a"]
-    given["label"] = [0, 1, 1]
-    with pytest.raises(ValueError, match="sample 'a' has two labels, 0 and 1"):
-        scores.own({key: np.array(value) for key, value in given.items()})

@@ -5,7 +5,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -99,16 +99,12 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
 
 
 def _ids(columns: Mapping[str, np.ndarray], label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`sample` and `class`, empty where there is none; no sample stands under two labels."""
+    """`sample` and `class`, empty where there is none."""
     sample, unit = (
         _like(label, columns[k], k) if k in columns else label[:0] for k in ("sample", "class")
     )
     written(map(str, sample), "sample")
     written(map(str, unit), "class")
-    of: dict[Any, int] = {}
-    for name, number in zip(sample.tolist(), label.tolist(), strict=False):
-        if of.setdefault(name, number) != number:
-            raise ValueError(f"sample {name!r} has two labels, {of[name]} and {number}")
     return sample, unit
 
 
