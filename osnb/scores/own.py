@@ -67,7 +67,7 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
 
     Raises:
         ValueError: a column is missing, of another length or no numbers, holds a NaN, a label is
-            no class, or no sample is known.
+            no class, no sample is known, or a name has a lone surrogate in it.
     """
     columns, notes = _renamed(columns)
     columns, classes = _numbered(columns)
