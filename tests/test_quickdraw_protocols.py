@@ -1,17 +1,15 @@
 """Lists of Quick, Draw!'s classes: laws that all of them keep, and each rule read slowly."""
 
 from functools import cache
-from hashlib import sha256
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
-import quickdraw_lists
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from osnb.base.labels import ROLES, UNKNOWN
+from osnb.base.labels import UNKNOWN
 from osnb.protocols import PROTOCOLS, hierarchy, kim, making, p1, quickdraw
 from osnb.protocols.quickdraw import SPLITS, TUNING
 from osnb.protocols.vaze import standard
@@ -94,28 +92,8 @@ def test_the_shortest_path_is_no_metric():
 
 
 def test_the_lists_of_the_benchmark_are_those_that_are_frozen():
-    kept = pd.read_csv(quickdraw.FOLDER / "lists.csv")
-    assert [*zip(kept["protocol"], kept["split"], strict=True)] == LISTS
-    assert set(kept["name"]) == {quickdraw.NAME}
-    assert set(kept["version"]) == {quickdraw.VERSION}
-    for row in kept.itertuples():
-        text = rows(row.protocol, row.split).to_csv(index=False, lineterminator="\n")
-        assert sha256(text.encode()).hexdigest() == row.sha256
-        sizes = rows(row.protocol, row.split)["role"].value_counts().to_dict()
-        told = {role: getattr(row, role) for role in ROLES if getattr(row, role)}
-        assert sizes == told
-
-
-@pytest.mark.parametrize(("name", "split"), LISTS)
-def test_a_frozen_list_is_the_one_that_its_rule_makes(name, split):
-    made, _ = quickdraw_lists.SPLITS[name]
-    there = rows(name, split)
-    pd.testing.assert_frame_equal(there, made(split=split))
-    assert there.attrs == made(split=split).attrs
-    some = [w for i, w in enumerate(there["wnid"]) if i % 5]
-    with_some = PROTOCOLS.bind(name, split=split)(available=some)
-    pd.testing.assert_frame_equal(with_some, made(split=split, available=some))
-    assert with_some.attrs == made(split=split, available=some).attrs
+    kept = pd.read_csv(hierarchy.DATA / "quickdraw" / "lists.csv")
+    pd.testing.assert_frame_equal(quickdraw.frozen(), kept, check_dtype=False)
 
 
 @pytest.mark.parametrize(("name", "split"), LISTS)
@@ -231,7 +209,7 @@ def test_settings_for_tiny_imagenet_are_chosen_on_classes_outside_the_two_hundre
 @pytest.mark.parametrize("split", [*range(5), TUNING])
 def test_what_is_added_to_cifar_is_not_among_the_ten_above_or_below_them(split):
     few, many = (rows(f"quickdraw_cifar_plus_{n}", split) for n in (10, 50))
-    places = set(quickdraw_lists.ten(tuning=split == TUNING).values())
+    places = set(quickdraw.ten(tuning=split == TUNING).values())
     assert set(names(few)) < set(names(many))
     for table, size in ((few, 10), (many, 50)):
         added = set(table.query("role == 'unknown'")["wnid"])
@@ -243,7 +221,7 @@ def test_what_is_added_to_cifar_is_not_among_the_ten_above_or_below_them(split):
 
 
 def test_the_ten_of_the_tuning_are_the_nearest_that_are_left():
-    first, second = quickdraw_lists.ten(tuning=False), quickdraw_lists.ten(tuning=True)
+    first, second = quickdraw.ten(tuning=False), quickdraw.ten(tuning=True)
     ten = set(first.values())
     related = {a for w in ten for a in slow_ancestors(w)}
     rest = [w for w in quickdraw.things() if w not in ten | related]
@@ -304,7 +282,7 @@ def test_hard_things_have_the_least_summed_distance_and_easy_ones_the_largest(sp
 def test_a_closed_list_has_the_ten_of_the_other_data_set_near(split):
     table = rows("quickdraw_closed", split)
     near = set(table.query("bin == 'near'")["wnid"])
-    assert near == set(quickdraw_lists.ten(tuning=split == TUNING).values())
+    assert near == set(quickdraw.ten(tuning=split == TUNING).values())
     assert table["label"].tolist() == [*range(50), *[UNKNOWN] * 10]
     assert table["group"].tolist() == [""] * 50 + ["near"] * 10
 

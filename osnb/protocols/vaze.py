@@ -5,8 +5,9 @@ with its easy and hard unknown classes. How such lists are made is in `making`; 
 the same lists on drawings are in `quickdraw`, those on digits here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pandas as pd
 
 from osnb.base.catalogue import Catalogue
@@ -78,6 +79,16 @@ def rows_of(protocol: str, rows: pd.DataFrame, available: Iterable[str] | None) 
     above = {"superclass_wnid": rows["source"], "superclass_name": rows["source"]}
     rows = rows.assign(**above, order=rows["order"].fillna(0))
     return labelled(protocol, rows.sort_values("order", kind="stable"), available)[COLUMNS]
+
+
+def binned(wnids: Sequence[str], bins: Sequence[str], source: str) -> pd.DataFrame:
+    """Rows for `rows_of`: classes of the bin "known", numbered as they come, and unknown ones."""
+    rows = pd.DataFrame({"wnid": wnids, "name": [hierarchy.name(w) for w in wnids], "bin": bins})
+    rows["role"] = np.where(rows["bin"] == "known", "known", "unknown")
+    rows["bin"] = rows["bin"].replace("known", "")
+    return rows.assign(
+        source=source, group=rows["bin"].replace("medium", "hard"), order=range(len(rows))
+    )
 
 
 def closed(*, available: Iterable[str] | None = None) -> pd.DataFrame:
