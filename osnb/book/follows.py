@@ -19,7 +19,7 @@ from osnb.base.workbook import digest
 CELLS = "cells"  # a notebook's own code
 UNREHEARSED = "unrehearsed "  # before the digest of all numerical code, for what has no golden
 SHOWN = ("osnb.plots", "osnb.evidence")  # rooms that results are compared with as code
-NUMERICAL = ("base", "protocols", "datasets", "models.py", "losses.py", "train", "scores")
+NUMERICAL = ("base", "protocols", "datasets", "models", "losses.py", "train", "scores")
 NUMERICAL += ("metrics", "experiment")
 # goldens that a setting of an experiment names, all words of it
 PARTS = {"protocol": "protocol", "external": "protocol", "reader": "reader", "also": "reader"}
