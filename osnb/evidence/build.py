@@ -153,11 +153,6 @@ def least(*numbers: np.ndarray) -> np.ndarray:
     return np.min(numbers, axis=0)
 
 
-def close(number: np.ndarray, stated: float | np.ndarray, *, within: float) -> np.ndarray:
-    """(1 + R,) how much closer than `within` a number is to the stated one; in its unit."""
-    return within - np.abs(number - stated)
-
-
 def evidence(
     runs: pd.DataFrame,
     tasks: str,

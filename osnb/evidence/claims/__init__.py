@@ -1,9 +1,9 @@
 """What the papers claim: a number, above 0 if the claim holds, in print and on each size of data.
 
 The claims themselves are in osnb/published/<paper>/claims.csv. Most are a comparison, whose sides
-are columns there (`compare`); the others are functions (`computed`, `arithmetic`). They are decided
-on `Evidence`, which is made from scores tables or from the paper's printed numbers; a claim about
-the paper's own tables is decided on those.
+are columns there (`compare`); the others are functions (`predicates`). They are decided on
+`Evidence`, which is made from scores tables or from the paper's printed numbers; a claim about the
+paper's own tables is decided on those.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from osnb.base.catalogue import Catalogue
 from osnb.evidence import tables
 from osnb.evidence.across import UNDECIDED, mean_over, over_splits, verdict, watched
 from osnb.evidence.build import Evidence, Missing, Same, evidence
-from osnb.evidence.claims import arithmetic, compare, computed, printed
+from osnb.evidence.claims import compare, predicates, printed
 from osnb.evidence.claims.report import SIZES as SIZES
 from osnb.evidence.claims.report import report as report
 from osnb.evidence.kim2021 import concentrated, whole_splits
@@ -214,4 +214,4 @@ PRINTED = Catalogue(
     palechor2023=printed.palechor2023, vaze2022=printed.vaze2022, kim2021=printed.kim2021
 )
 RUNS = {"palechor2023": of_palechor2023, "vaze2022": of_vaze2022, "kim2021": of_kim2021}
-COMPUTED = Catalogue(computed.__dict__ | arithmetic.__dict__)
+COMPUTED = Catalogue(predicates.__dict__)
