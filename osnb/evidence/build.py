@@ -14,8 +14,7 @@ import pandas as pd
 
 from osnb import metrics
 from osnb.evidence import tables
-from osnb.evidence.names import CONFIDENCE, printed_as
-from osnb.evidence.tasks import CCR, TASKS, Part, Tasks
+from osnb.evidence.names import CCR, CONFIDENCE, TASKS, Part, Tasks, printed_as
 
 OF_RUN = ["run", "size", "benchmark", "place", "split", "network", "regime", "method", "seed"]
 KEYS = [*OF_RUN, "rule", "printed", "task", "source"]

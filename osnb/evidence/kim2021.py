@@ -6,7 +6,7 @@ import pandas as pd
 from osnb.evidence import tables
 from osnb.evidence.build import KEYS, OF_RUN, Evidence
 from osnb.evidence.frames import need
-from osnb.evidence.tasks import NOISE, UNKNOWN, WITHOUT, WRONG, printed_sources
+from osnb.evidence.names import NOISE, UNKNOWN, WITHOUT, WRONG, printed_sources
 
 # measures, how they are printed, and tasks
 MEASURES = {"ACC": "accuracy", "AURC_x1000": "aurc", "AUROC": "auroc", "FPR_95TPR": "fpr95"}

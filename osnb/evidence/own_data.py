@@ -16,7 +16,7 @@ from osnb import metrics
 from osnb.base import stamps
 from osnb.evidence import across, kim2021, names, tables
 from osnb.evidence.build import evidence
-from osnb.evidence.tasks import UNKNOWN
+from osnb.evidence.names import UNKNOWN
 from osnb.experiment import layers
 
 MANY = 20  # classes on either side from which on other classes are drawn, and not other images

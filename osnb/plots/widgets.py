@@ -17,7 +17,7 @@ import pandas as pd
 
 from osnb import plots
 from osnb.evidence import frames, selective
-from osnb.plots.threshold import Images
+from osnb.plots.pictures import Images
 
 __all__ = [
     "ProtocolExplorer",

@@ -6,7 +6,8 @@ are columns there (`compare`); the others are functions (`predicates`). They are
 paper's own tables is decided on those.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -16,16 +17,31 @@ import pandas as pd
 from osnb import metrics
 from osnb.base.catalogue import Catalogue
 from osnb.evidence import tables
-from osnb.evidence.across import UNDECIDED, mean_over, over_splits, verdict, watched
+from osnb.evidence.across import (
+    DECIDED,
+    ILLUSTRATED,
+    UNDECIDED,
+    mean_over,
+    over_splits,
+    verdict,
+    watched,
+)
 from osnb.evidence.build import Evidence, Missing, Same, evidence
 from osnb.evidence.claims import compare, predicates, printed
-from osnb.evidence.claims.report import SIZES as SIZES
-from osnb.evidence.claims.report import report as report
 from osnb.evidence.kim2021 import concentrated, whole_splits
-from osnb.evidence.names import CONFIDENCE, in_print, placed
+from osnb.evidence.names import CONFIDENCE, WITHOUT, in_print, placed
 from osnb.evidence.palechor2023 import VALIDATION
-from osnb.evidence.tasks import WITHOUT
 
+SIZES = Catalogue(
+    printed="the paper's own numbers",
+    mini="drawings and digits in the place of photographs: they illustrate and do not decide",
+    tiny="photographs at 32 pixels, of those classes that the data set has",
+    paper="the paper's experiment, run here",
+)
+WIDTH = 100  # columns of a terminal
+KINDS = ["holds / shows", "does not hold / show", UNDECIDED]
+KIND = dict.fromkeys((DECIDED[0], ILLUSTRATED[0]), KINDS[0]) | {UNDECIDED: UNDECIDED}
+KIND |= dict.fromkeys((DECIDED[1], ILLUSTRATED[1]), KINDS[1])
 PUBLISHED = "published"  # in the column `runs`: decided from osnb/published alone
 FILES = {"last": "scores", "best": "scores_best"}  # scores tables by the epoch they are of
 # what is measured after every epoch, Figure 7 of Vaze et al.
@@ -215,3 +231,86 @@ PRINTED = Catalogue(
 )
 RUNS = {"palechor2023": of_palechor2023, "vaze2022": of_vaze2022, "kim2021": of_kim2021}
 COMPUTED = Catalogue(predicates.__dict__)
+
+
+def report(decided: pd.DataFrame) -> Iterator[str]:
+    """Each claim with its answers, size beside size, then how many there are of each answer.
+
+    A size that decides nothing of a paper has no column there; it is counted in the end, with
+    what would decide it.
+
+    Args:
+        decided: from `decide`.
+
+    Yields:
+        Lines of at most `WIDTH` characters.
+    """
+    cells = [_cell(row) for row in decided.itertuples()]
+    for paper, rows in decided.assign(cell=cells).groupby("paper", sort=False):
+        says = rows.groupby("size", sort=False)["answer"].agg(lambda x: (x != UNDECIDED).any())
+        shown = [size for size in says.index if says[size]] or [says.index[0]]
+        yield from (paper, *_claims(rows, shown), "")
+    yield from (*_counts(decided), "", *_remarks(decided))
+
+
+def _claims(rows: pd.DataFrame, sizes: list[str]) -> Iterator[str]:
+    """Each claim of a paper, what its number is, and a line for each scope."""
+    widths = [max(len(s), *rows.loc[rows["size"] == s, "cell"].str.len()) for s in sizes]
+    where = rows["where"].str.len().max()
+    yield from _line(" " * where, sizes, widths)
+    for _, claim in rows.groupby("id", sort=False):
+        first = claim.iloc[0]
+        yield f"{first['id']} ({first['section']}; {first['stated']})"
+        text = f"{first['claim']} Number: {first['what']}."
+        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+        table = claim.pivot(index="where", columns="size", values="cell")
+        table = table.reindex(index=claim["where"].unique(), columns=sizes, fill_value="")
+        for scope, cells in zip(table.index, table.to_numpy(), strict=True):
+            yield from _line(scope.ljust(where), cells, widths)
+
+
+def _line(scope: str, cells: list[str], widths: list[int]) -> Iterator[str]:
+    """The cells beside each other; those that do not fit go on below."""
+    line = f"  {scope}"
+    for cell, width in zip(cells, widths, strict=True):
+        if len(line) + 1 + width > WIDTH:
+            yield line.rstrip()
+            line = " " * (2 + len(scope))
+        line += f" {cell:{width}}"
+    yield line.rstrip()
+
+
+def _cell(row: tuple) -> str:
+    """The answer, its number and its interval; or why there is none."""
+    if pd.isna(row.number):
+        return f"{row.answer}: {row.runs if not row.todo else _reason(row)}"
+    number = f"{row.number:+.3f}"
+    if abs(row.number) < 0.0005 and row.number:
+        number = f"{row.number:+.0e}"
+    if pd.isna(row.low):
+        return f"{row.answer} {number}"
+    return f"{row.answer} {number} [{row.low:+.2f},{row.high:+.2f}]"
+
+
+def _reason(row: tuple) -> str:
+    return row.todo if row.size == "printed" else "runs missing"
+
+
+def _counts(decided: pd.DataFrame) -> Iterator[str]:
+    """A table of how many answers there are of each kind, by paper and size."""
+    kinds = decided.assign(kind=decided["answer"].map(KIND))
+    counts = kinds.groupby(["paper", "size"], sort=False)["kind"].value_counts().unstack()
+    counts = counts.reindex(columns=KINDS).fillna(0).astype(int)
+    yield from counts.rename_axis(columns=None).reset_index().to_string(index=False).splitlines()
+
+
+def _remarks(decided: pd.DataFrame) -> Iterator[str]:
+    """What words and marks mean, and what would decide the rest."""
+    yield from (f"{size}: {SIZES[size]}" for size in decided["size"].unique())
+    yield "abstract, text: stated there; table: read off its numbers; law: what they must obey"
+    if decided["low"].notna().any():
+        yield "undecided beside a number: its interval includes 0, other classes may turn it"
+    missing = decided[(decided["answer"] == UNDECIDED) & (decided["size"] != "printed")]
+    for todo, rows in missing[missing["todo"] != ""].groupby("todo", sort=False):
+        yield f"{', '.join(rows['size'].unique())}: {len(rows)} undecided"
+        yield from (f"  {each}" for each in todo.split("; "))

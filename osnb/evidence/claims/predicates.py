@@ -15,7 +15,7 @@ import pandas as pd
 from osnb.evidence import tables
 from osnb.evidence.across import pearson
 from osnb.evidence.build import Evidence, Missing, Same, least
-from osnb.evidence.tasks import WRONG
+from osnb.evidence.names import WRONG
 from osnb.metrics import interval
 from osnb.metrics.measures import least_risk
 

@@ -5,8 +5,8 @@ import pandas as pd
 from osnb.evidence import tables
 from osnb.evidence.build import Evidence
 from osnb.evidence.kim2021 import TABLES, results
+from osnb.evidence.names import OSCR, UNKNOWN
 from osnb.evidence.palechor2023 import CCR
-from osnb.evidence.tasks import OSCR, UNKNOWN
 
 # of Vaze et al. 2022: rows that its tables call otherwise than rows.csv
 ROWS = {"baseline (mls)": "mls", "mls (ours)": "mls", "baseline (msp+)": "msp+"}
