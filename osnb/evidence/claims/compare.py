@@ -80,29 +80,16 @@ def shared(evidence: Evidence, keys: Mapping[str, str]) -> Keys:
 
 
 def _compared(
-    evidence: Evidence,
-    keys: Keys,
-    scope: Keys,
-    claim: Mapping[str, str],
-    left: str,
-    relation: str,
-    right: str,
+    evidence: Evidence, keys: Keys, scope: Keys, claim: Mapping[str, str], *parts: str
 ) -> list[np.ndarray]:
-    """The number of each name on the left."""
-    (names, own), (against, others), margin = (
-        _side(side, scope) for side in (left, right, claim["margin"] or "0")
-    )
-    margin, numbers = _value(evidence, margin[0], keys | margin[1]), []
+    """The number of each name on the left; the parts are left, relation and right."""
+    left, relation, right = parts
+    (names, own), (against, others) = _side(left, scope), _side(right, scope)
+    name, of = _side(claim["margin"] or "0", scope)
+    margin, numbers = _value(evidence, name, keys | of), []
     for name in names.split("|"):
         one = _value(evidence, name, keys | own)
-        rivals = against.replace("same", name).split("|")
-        if against.startswith("others"):
-            but = {name, *against.removeprefix("others").removeprefix(" but ").split("|")}
-            place = {k: v for k, v in keys.items() if k != "measure"}
-            rivals = [x for x in evidence.names("printed", **place) if x not in but]
-        if not rivals:
-            raise Missing(f"no method but {name}")
-        asked = product(rivals, _choices(others, "|"))
+        asked = product(_rivals(evidence, name, against, keys), _choices(others, "|"))
         rest = [_value(evidence, rival, keys | each) for rival, each in asked]
         if against == "same" and np.array_equal(one, rest[0]):
             raise Same(f"{' '.join(own.values())} is {' '.join(others.values())}")
@@ -113,6 +100,17 @@ def _compared(
             sign = -1 if relation == "<" else 1
             numbers.append(sign * one - np.max([sign * each for each in rest], axis=0) - margin)
     return numbers
+
+
+def _rivals(evidence: Evidence, name: str, against: str, keys: Keys) -> list[str]:
+    """The names that one on the left is held against."""
+    if not against.startswith("others"):
+        return against.replace("same", name).split("|")
+    but = {name, *against.removeprefix("others").removeprefix(" but ").split("|")}
+    place = {k: v for k, v in keys.items() if k != "measure"}
+    if rivals := [x for x in evidence.names("printed", **place) if x not in but]:
+        return rivals
+    raise Missing(f"no method but {name}")
 
 
 def _value(evidence: Evidence, name: str, keys: Keys) -> np.ndarray:
