@@ -15,27 +15,14 @@ SIZES = ("mini", "tiny", "paper")
 SHOWS = {"full": "show what the paper's does", "part": "are parts", "stand-in": "are stand-ins"}
 SHOWS |= {"not made": "are not made"}
 NOT_MADE = dict.fromkeys(("run", "size", "folder", "compared", "theirs", "ours"), "")
-PAPERS = {
-    "palechor2023": "Palechor, Bhoumik, Günther: Large-Scale Open-Set Classification Protocols for "
-    "ImageNet (WACV 2023)",
-    "vaze2022": "Vaze, Han, Vedaldi, Zisserman: Open-Set Recognition: a Good Closed-Set Classifier "
-    "is All You Need? (ICLR 2022)",
-    "kim2021": "Kim, Koo, Hwang: A Unified Benchmark for the Unknown Detection Capability of Deep "
-    "Neural Networks (Expert Systems with Applications, 2023)",
-}
-READING = {  # how to read the numbers compared
-    "palechor2023": "Three numbers are those of P1, P2 and P3.",
-}
+_TEXTS = pd.read_csv(workbook.PACKAGE / "evidence" / "papers.csv", index_col="paper").fillna("")
+PAPERS, READING = _TEXTS["title"].to_dict(), _TEXTS["reading"].to_dict()  # READING: of numbers
+FRONT = _TEXTS["front"].str.split("; ").to_dict()  # parts that the front page shows
 KNOWN = ("paper", "artefact", "kind", "title", "shows", "missing")
 LISTED = workbook.PACKAGE / "evidence" / "artefacts.csv"
 MARKS = "<!-- {name}: start -->\n", "<!-- {name}: end -->"
 SIZE_NAMES = {"mini": "miniature", "tiny": "photographs at 32 px"}
 FINDINGS = "13_palechor_results"
-FRONT = {  # parts that the front page shows
-    "palechor2023": ("Figure 1", "Figure 2", "Table 2a"),
-    "vaze2022": ("Figure 1a", "Figure 2", "Table 3", "Table 5"),
-    "kim2021": ("Table 2", "Table 6", "Figure 5"),
-}
 
 
 def artefacts(*bases: Path) -> pd.DataFrame:
