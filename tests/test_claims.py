@@ -411,6 +411,11 @@ def test_a_claim_holds_in_a_world_made_for_it_and_is_lost_when_its_number_turns(
     assert answer(name, where, made(world))["answer"] == "does not hold"
 
 
+def test_a_method_that_stands_alone_is_held_against_nothing():
+    row = answer("kim-no-method-improves-near", "b", made(auroc(NEAR, baseline=0.7)))
+    assert (row["answer"], row["runs"]) == ("undecided", "no method but baseline")
+
+
 def test_a_correlation_leaves_out_what_its_figure_leaves_out_and_needs_three_points():
     world = on_points("standard", STATED["standard"])
     left_out = [row | {"place": "cifar+10", "accuracy": 0.1, "auroc": 0.9} for row in world]

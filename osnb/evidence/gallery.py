@@ -16,7 +16,8 @@ SHOWS = {"full": "show what the paper's does", "part": "are parts", "stand-in": 
 SHOWS |= {"not made": "are not made"}
 NOT_MADE = dict.fromkeys(("run", "size", "folder", "compared", "theirs", "ours"), "")
 _TEXTS = pd.read_csv(workbook.PACKAGE / "evidence" / "papers.csv", index_col="paper").fillna("")
-PAPERS, READING = _TEXTS["title"].to_dict(), _TEXTS["reading"].to_dict()  # READING: of numbers
+PAPERS = _TEXTS["title"].to_dict()
+READING = _TEXTS["reading"].to_dict()  # how to read the numbers compared
 FRONT = _TEXTS["front"].str.split("; ").to_dict()  # parts that the front page shows
 KNOWN = ("paper", "artefact", "kind", "title", "shows", "missing")
 LISTED = workbook.PACKAGE / "evidence" / "artefacts.csv"

@@ -6,8 +6,8 @@
               the parts of one with a comma; place is the scope unless it is said; "drawn=no": there
               were no images to draw, so there is no interval
     left      printed names, a|b for each of them, "a and b" for their mean, "a less b" for a
-              difference, "a over b" for a share; or a number; behind an @ the keys of one of these,
-              at the end of this side
+              difference, "a over b" for a share; or a number; behind an @ stand keys: of one name
+              alone, or at the end of the whole side
     relation  > or < : left is more, or less, than each of right, by the margin where there is one;
               "some >" : one of them is; ~ : they differ by no more than the margin, or by apart no
               more than that
