@@ -269,11 +269,10 @@ def choice(own, *, seed: int, resamples: int) -> list[dict[str, Any]]:
     first = others & np.isin(own.unit, rng.permutation(units)[: len(units) // 2])
     first |= known & (rng.permutation(len(known)) % 2 == 0)
     picks, rest = (taken(own, at & (known | others)) for at in (first, ~first))
-    first_half = {name: side(picks, name, role) for name in own.scores}
-    picked = {name: metrics.auroc(half.known, half.other) for name, half in first_half.items()}
+    picked = {name: metrics.auroc(*side(picks, name, role)[::2]) for name in own.scores}
     best = max(picked, key=lambda name: picked[name])
     halves = {name: side(rest, name, role) for name in picked}
-    sizes = range(len(halves[best].known)), range(len(halves[best].other))
+    sizes = (range(len(scores)) for scores in halves[best][::2])
     weights = metrics.role_weights(*sizes, seed=seed, resamples=resamples)
     drawn = {
         name: metrics.bootstrap_summary(*half, weights=weights)["auroc"]

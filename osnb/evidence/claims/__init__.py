@@ -16,16 +16,8 @@ import pandas as pd
 
 from osnb import metrics
 from osnb.base.catalogue import Catalogue
-from osnb.evidence import tables
-from osnb.evidence.across import (
-    DECIDED,
-    ILLUSTRATED,
-    UNDECIDED,
-    mean_over,
-    over_splits,
-    verdict,
-    watched,
-)
+from osnb.evidence import across, tables
+from osnb.evidence.across import UNDECIDED
 from osnb.evidence.build import Evidence, Missing, Same, evidence
 from osnb.evidence.claims import compare, predicates
 from osnb.evidence.kim2021 import TABLES, concentrated, results, whole_splits
@@ -40,8 +32,8 @@ SIZES = Catalogue(
 )
 WIDTH = 100  # columns of a terminal
 KINDS = ["holds / shows", "does not hold / show", UNDECIDED]
-KIND = dict.fromkeys((DECIDED[0], ILLUSTRATED[0]), KINDS[0]) | {UNDECIDED: UNDECIDED}
-KIND |= dict.fromkeys((DECIDED[1], ILLUSTRATED[1]), KINDS[1])
+KIND = dict(zip(across.DECIDED, KINDS[:2], strict=True)) | {UNDECIDED: UNDECIDED}
+KIND |= dict(zip(across.ILLUSTRATED, KINDS[:2], strict=True))
 PUBLISHED = "published"  # in the column `runs`: decided from osnb/published alone
 FILES = {"last": "scores", "best": "scores_best"}  # scores tables by the epoch they are of
 # what is measured after every epoch, Figure 7 of Vaze et al.
@@ -146,7 +138,7 @@ def decision(claim: Mapping[str, str], where: str, basis: Basis) -> dict[str, An
         row |= {"low": low, "high": high, "p": metrics.p_value(values)}
     runs = ", ".join(source.read()) if is_evidence else "printed tables"
     size = source.size if is_evidence else "printed"
-    answer = verdict(*(row[name] for name in ("number", "low", "high")), size=size)
+    answer = across.verdict(*(row[name] for name in ("number", "low", "high")), size=size)
     return row | {"answer": answer, "runs": runs, "todo": ""}
 
 
@@ -204,7 +196,7 @@ def of_palechor2023(runs: pd.DataFrame, *, rule: str = CONFIDENCE, **settings: A
         part = evidence(runs, "roles", [rule], file=file, **settings)
         parts.append(Evidence(part.keys.assign(selection=selection), part.values))
     both = parts[0] + parts[1]
-    both += watched(runs, "gamma_minus", task=VALIDATION, resamples=both.resamples)
+    both += across.watched(runs, "gamma_minus", task=VALIDATION, resamples=both.resamples)
     both.keys["printed"] = both.keys["method"].map(names).fillna("")
     return both
 
@@ -213,10 +205,12 @@ def of_vaze2022(runs: pd.DataFrame, **settings: Any) -> Evidence:
     """With deviations over splits, the mean over several other data sets, and Figure 7's norms."""
     runs = placed(runs, "vaze2022")
     found = evidence(runs, "shifts", "vaze2022", **settings)
-    found = mean_over(over_splits(found, "accuracy", "auroc"), "source", "six-sets", task="far")
+    found = across.mean_over(
+        across.over_splits(found, "accuracy", "auroc"), "source", "six-sets", task="far"
+    )
     norms = runs[runs["watch"] == "test"]
     norms = norms.assign(printed=[f"D = {features}" for features in norms["features"]])
-    norms = watched(norms, *NORMS, task="watched", resamples=found.resamples)
+    norms = across.watched(norms, *NORMS, task="watched", resamples=found.resamples)
     norms.values["norm_gap"] = norms.values["norm_known"] - norms.values["norm_unknown"]
     return found + norms
 
