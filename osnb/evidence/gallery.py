@@ -40,7 +40,9 @@ def artefacts(*bases: Path) -> pd.DataFrame:
     rows = []
     for row in pd.read_csv(LISTED, keep_default_na=False).to_dict("records"):
         known, files = {name: row[name] for name in KNOWN}, row["files"].split()
-        notebooks = row["notebook"].split()  # one that makes all files, or one of each
+        notebooks = row["notebook"].split()
+        if len(notebooks) not in {1, len(files)}:
+            raise ValueError(f"one notebook, or one per file of {files}; got {notebooks}")
         for notebook, file in zip(notebooks * (len(files) // len(notebooks)), files, strict=True):
             part = file.capitalize().replace("_", " ")
             here = known | {"part": part, "notebook": notebook, "file": file}
