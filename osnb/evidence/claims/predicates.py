@@ -41,7 +41,7 @@ FIGURE_2 = ("msp", "arpl", "arpl + cs")  # its methods; its data sets are all bu
 def not_clearly_better(evidence: Evidence, place: str) -> np.ndarray:
     """minus the lower end of the gain over S in OSCR area, of BG and EOS the less."""
     of = {"place": place, "task": "unknown", "selection": "last"}
-    s, *others = (evidence("oscr", printed=name, **of) for name in ("S", "BG", "EOS"))
+    s, *others = (evidence("oscr", **of, printed=name) for name in ("S", "BG", "EOS"))
     lows = [interval(other - s).low for other in others]
     return -np.max(lows, keepdims=True)
 
@@ -129,7 +129,7 @@ def _counts(where: str, point: dict[str, str]) -> bool:
 def deviations_alike(evidence: Evidence, place: str) -> np.ndarray:
     """mean deviation over splits of four methods minus their range, of accuracy or AUROC."""
     methods, of = (*FIGURE_2, "osrci"), {"place": place, "task": "unknown"}
-    sides = ([evidence(f"{m}_std", printed=name, **of) for name in methods] for m in MEASURES)
+    sides = ([evidence(f"{m}_std", **of, printed=name) for name in methods] for m in MEASURES)
     return least(*(np.mean(side, axis=0) - np.ptp(side, axis=0) for side in sides))
 
 
