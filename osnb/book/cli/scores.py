@@ -79,13 +79,13 @@ def score(
 
 def _apart(own, choose: bool, notes: list[str], **draws: int) -> tuple[list[dict], str]:
     """The rows of --choose, or else of --conventions, and their title."""
-    from osnb.evidence import choice, conventions
+    from osnb.evidence import samples as of
 
     if not choose:
-        rows = list(conventions.conventions(own))
+        rows = list(of.conventions(own))
         return rows, "one set of scores, each measure under several rules"
-    rows = choice.choice(own, **draws)
-    enough = round(2 * (len(rows) - 1) / choice.LEVEL)
+    rows = of.choice(own, **draws)
+    enough = round(2 * (len(rows) - 1) / of.LEVEL)
     if draws["resamples"] < enough:
         notes.append(f"{len(rows)} scores need --resamples {enough} for any to differ")
     return rows, "AUROC; differs: from the best, after Holm's correction"
@@ -117,7 +117,7 @@ def threshold(
     osnb threshold validation.csv --test test.csv --risk .05 --share .1
     osnb threshold scores.csv --tpr .95 --score max_logit --out verdicts.csv
     """
-    from osnb.evidence import decisions
+    from osnb.evidence import samples as of
 
     asked = {k: v for k, v in {"tpr": tpr, "fpr": fpr, "risk": risk}.items() if v}
     if len(asked) != 1:
@@ -125,10 +125,10 @@ def threshold(
     _csv(out)
     ((rate, at),) = asked.items()
     samples = [_single(each, known, name) for each in ([file, test] if test else [file])]
-    held_out, others = samples if test else decisions.halves(samples[0], seed=seed)
-    rows = decisions.decided(rate, at, held_out, others, share=share, seed=seed)
+    held_out, others = samples if test else of.halves(samples[0], seed=seed)
+    rows = of.decided(rate, at, held_out, others, share=share, seed=seed)
     if out:
-        _verdicts(out, others, decisions.verdicts(others, rows[0]["threshold"]))
+        _verdicts(out, others, of.verdicts(others, rows[0]["threshold"]))
     notes = [note for each in samples for note in each.notes]
     notes += [*_promised(rate, at, rows), BEYOND]
     about = {"files": [str(each) for each in (file, test) if each], "seed": seed, "share": share}
@@ -189,11 +189,11 @@ def _save(key: str, parameters: dict[str, Any], table, inputs: dict[str, str]) -
     """Measures of the rules as figures/NOTEBOOK/SIZE_rules_RUN/rules.csv, with a stamp."""
     from osnb import scores
     from osnb.book import runs
-    from osnb.evidence import choice
+    from osnb.evidence import samples
 
     own = scores.own({k: x.to_numpy() for k, x in table.items() if k != "task"})
     groups = table["task"].str.split().str[-1].to_numpy()  # "letters far" and "far" are far
-    measured = choice.measured(own, groups, seed=0, resamples=2000)
+    measured = samples.measured(own, groups, seed=0, resamples=2000)
     notebook, run = key.split("/")
     name = run.replace("_", "_rules_", 1)  # no run of params/, and none for `tables.collect`
     begun = runs.follows_from(notebook, parameters | {"run": name})
