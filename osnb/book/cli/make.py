@@ -18,6 +18,7 @@ from osnb.book.cli.look import written
 from osnb.book.runs import CROSS, OWN, PAPERS
 
 NO_ERROR = {"name": "", "value": "", "cell": None}
+BRIEF = ("notebook", "run", "state", "seconds")  # of a run, what --json says
 STATES = ("done", "skipped", "failed", "interrupted")
 FORCE = "Repeat runs that are up to date."
 WORKERS = "Runs at the same time; if 0, one for each GPU, else one."
@@ -197,13 +198,13 @@ def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:
     try:
         with engine as spread:
             for plan, end in batch.carry_out(plans, spread=spread, **how):
-                ends[str(plan)] = _brief(plan, end)
+                ends[str(plan)] = plan.known | end
                 lines.ended(plan, end)
     finally:
         for plan in (plan for plan in plans if str(plan) not in ends):  # we are stopped
             end = record.read(plan.directory) or {}
             if end.get("state") == "interrupted" and end.get("started", "") >= begun:
-                ends[str(plan)] = _brief(plan, end)
+                ends[str(plan)] = end
         if report:
             written(report, _counted(ends))
     counts = _counted(ends)
@@ -217,15 +218,12 @@ def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:
 
 def _counted(ends: Mapping[str, dict]) -> dict:
     """What --json says: how every run ended, and how many ended so."""
-    counts = Counter(end["state"] for end in ends.values())
-    return {"runs": [*ends.values()], **{state: counts[state] for state in STATES}}
-
-
-def _brief(plan, end: Mapping) -> dict:
-    error = end.get("error")
-    reason = {"reason": f"{error['name']}: {error['value']}"} if error else {}
-    kept = {key: end[key] for key in ("state", "seconds") if key in end}
-    return {"notebook": plan.notebook, "run": plan.run, **kept, **reason}
+    counts, rows = Counter(end["state"] for end in ends.values()), []
+    for end in ends.values():
+        rows.append({key: end[key] for key in BRIEF if key in end})
+        if error := end.get("error"):
+            rows[-1]["reason"] = f"{error['name']}: {error['value']}"
+    return {"runs": rows, **{state: counts[state] for state in STATES}}
 
 
 def _heed_signals() -> None:
