@@ -53,7 +53,7 @@ def test_every_notebook_is_measured_and_keeps_the_limits_of_the_course():
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_notebook_says_of_its_cost_is_near_what_was_measured(name):
     """Within a factor of three or five seconds, and half a gigabyte: machines differ."""
-    text = index.cells(FOLDER / f"{name}.ipynb")[0]["source"]
+    text = workbook.cells(FOLDER / f"{name}.ipynb")[0]["source"]
     said = re.search(r"Measured: about (\d+) seconds?\s+and\s+([\d.]+)\s+GB", text)
     assert said, "the first cell needs 'Measured: about N seconds and N GB on ...'"
     cost = index.measured(ROOT).loc[name]
