@@ -107,7 +107,8 @@ def _params(file: Path, alike: dict[str, Path]) -> Iterator[str]:
 
 
 def _length(book: Book) -> Iterator[str]:
-    kinds = [cell["cell_type"] for cell in book.body]
+    body = [cell for cell in book.body if "touch.show(" not in cell["source"]]  # one line each
+    kinds = [cell["cell_type"] for cell in body]
     if not 20 <= len(kinds) <= 35:
         yield f"20 to 35 cells before the take-aways; got {len(kinds)}"
     if not 0.35 <= (share := kinds.count("markdown") / max(len(kinds), 1)) <= 0.65:
