@@ -162,6 +162,13 @@ def report():
     print(*filter(None, [str(index), report.remark(index)]), sep="\n")
 
 
+def docs():
+    """Make report/docs/index.html: the documentation, from the pages in osnb/docs. No run."""
+    from osnb.book.report import docs
+
+    print(docs.build())
+
+
 def protocol(
     name: Annotated[str, typer.Argument(help="p1, cifar10, ssb_cub, ...; a wrong one lists all")],
     split: Annotated[int, typer.Option(help="Of protocols that have several: 0 to 4.")] = 0,
@@ -270,5 +277,5 @@ def doctor(
     raise typer.Exit(1 if failed(lines) else 0)
 
 
-COMMANDS = (report, export, import_, verify, check, course, doctor, claims, outputs)
+COMMANDS = (report, docs, export, import_, verify, check, course, doctor, claims, outputs)
 COMMANDS += (protocol, artefacts)
