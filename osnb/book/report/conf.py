@@ -12,6 +12,7 @@ suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 napoleon_use_ivar = True  # attributes of a class are described once
 nb_execution_mode = "off"
 nb_ipywidgets_js = {}  # scripts from elsewhere, and dead without a kernel
+highlight_language = "text"  # where a block names none
 html_theme = "furo"
 html_css_files = ["report.css"]
 html_static_path = ["_static"]
