@@ -19,10 +19,9 @@ LOCK = [
     line for line in (ROOT / "requirements.lock").read_text().splitlines() if line[:1] not in "#"
 ]
 VERSIONS = {canonicalize_name(line.split("==")[0]): line.split("==")[1] for line in LOCK}
-RANGES = [
-    Requirement(text)
-    for text in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]]
-]
+EXTRAS = PROJECT["optional-dependencies"]
+EXTERNAL = [x for texts in EXTRAS.values() for x in texts if not x.startswith("osnb[")]
+RANGES = [Requirement(text) for text in [*PROJECT["dependencies"], *EXTERNAL]]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
 ENV = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL")}
 
@@ -53,6 +52,13 @@ def test_the_ranges_admit_torch_from_2_8_to_the_newest():
     assert ranges["torch"].contains("2.8.0")
     assert ranges["torch"].contains("2.99.0")
     assert not ranges["torch"].contains("2.7.1")
+
+
+def test_the_base_brings_no_torch_and_all_brings_every_extra_of_a_user():
+    base = {Requirement(text).name for text in PROJECT["dependencies"]}
+    assert not base & {"torch", "torchvision", "timm", "nbgrader", "sphinx"}
+    (whole,) = map(Requirement, EXTRAS["all"])
+    assert whole.extras == set(EXTRAS) - {"all", "test", "slurm"}
 
 
 def test_conda_takes_a_python_that_the_package_admits():

@@ -12,7 +12,7 @@ from osnb.base import workbook
 
 DOCS = workbook.PACKAGE / "docs"
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
-TORCH = "\n## Training\n"  # in api.md: from here on docstrings of modules that import torch
+TRAINING = "api/training.md"  # docstrings of modules that import torch
 
 
 def build() -> Path:
@@ -43,8 +43,8 @@ def files() -> Iterator[tuple[str, bytes]]:
     """Each page: its name in the folder of sources, and its text."""
     for page in sorted(DOCS.rglob("*.md")):
         name, text = page.relative_to(DOCS).as_posix(), page.read_text(encoding="utf8")
-        if name == "api.md" and find_spec("torch") is None:
-            text = text.partition(TORCH)[0]
+        if name == TRAINING and find_spec("torch") is None:
+            text = text.partition("```")[0]
         yield f"docs/{name}", LINK.sub(lambda link, page=page: _within(page, link), text).encode()
 
 
