@@ -54,6 +54,7 @@ def test_params_files_and_commands_that_are_named_exist(name):
     for file in re.findall(r"params/[\w/.]+\.yaml", PAGES[name]):
         assert (ROOT / file).is_file() or "mine" in file, file
     known = {command.name or command.callback.__name__ for command in app.registered_commands}
+    known |= {group.name for group in app.registered_groups}
     named = {word for _, word in re.findall(r"(^|`)osnb ([a-z]+)", PAGES[name], re.MULTILINE)}
     assert named <= known
 

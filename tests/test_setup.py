@@ -20,7 +20,8 @@ LOCK = [
 ]
 VERSIONS = {canonicalize_name(line.split("==")[0]): line.split("==")[1] for line in LOCK}
 EXTRAS = PROJECT["optional-dependencies"]
-EXTERNAL = [x for texts in EXTRAS.values() for x in texts if not x.startswith("osnb[")]
+LOCKED = [x for name, texts in EXTRAS.items() if name != "croissant" for x in texts]
+EXTERNAL = [x for x in LOCKED if not x.startswith("osnb[")]
 RANGES = [Requirement(text) for text in [*PROJECT["dependencies"], *EXTERNAL]]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
 ENV = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL")}
@@ -58,7 +59,7 @@ def test_the_base_brings_no_torch_and_all_brings_every_extra_of_a_user():
     base = {Requirement(text).name for text in PROJECT["dependencies"]}
     assert not base & {"torch", "torchvision", "timm", "nbgrader", "sphinx"}
     (whole,) = map(Requirement, EXTRAS["all"])
-    assert whole.extras == set(EXTRAS) - {"all", "test", "slurm"}
+    assert whole.extras == set(EXTRAS) - {"all", "test", "slurm", "croissant"}
 
 
 def test_conda_takes_a_python_that_the_package_admits():

@@ -4,7 +4,6 @@ import json
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +93,7 @@ class Run:
             "columns": self.columns,
             "goldens": self.goldens,
             "inputs": {},
-            "versions": {name: metadata.version(name) for name in ("torch", "numpy")},
+            "versions": workbook.versions("torch", "numpy"),
         }
 
 

@@ -16,16 +16,19 @@ from osnb.book.runs import PAPERS
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 data = typer.Typer(no_args_is_help=True, help="Build the data that ships with the package.")
 
+PUBLISH = "Add citations, CODECHECK manifest, model cards, Croissant."
+
 
 def export(
     runs: Annotated[list[str], typer.Argument(help="RUN, NOTEBOOK/RUN, or patterns with * ...")],
     out: Annotated[Path, typer.Option(help="Zip file to write.")],
     force: Force = False,
+    publish: Annotated[bool, typer.Option("--publish", help=PUBLISH)] = False,
 ):
     """Pack finished runs with params, environment and checksums, for an archive with a DOI."""
     from osnb.book import archive
 
-    print(*archive.pack(runs, out, force=force), sep="\n")
+    print(*archive.pack(runs, out, force=force, publish=publish), sep="\n")
 
 
 def import_(
