@@ -114,6 +114,7 @@ def test_without_croissants_library_one_line_says_so(packed, project, tmp_path, 
     assert not [name for name in names if re.fullmatch(r"protocols/.*\.json", name)]
 
 
+@pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")  # rdflib's own
 def test_croissant_describes_the_list_so_that_its_library_reads_the_rows(tmp_path):
     ml = pytest.importorskip("mlcroissant")
     classes = publishing._classes(scores(None))

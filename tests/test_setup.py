@@ -1,5 +1,6 @@
 """The set-up: pyproject.toml, requirements.lock and environment.yml say the same."""
 
+import json
 import os
 import re
 import subprocess
@@ -73,6 +74,14 @@ def test_conda_installs_the_lock_and_then_this_package():
     (pip,) = [entry["pip"] for entry in ENVIRONMENT if isinstance(entry, dict)]
     assert pip == ["-r requirements.lock", "-e ."]
     assert "pip" in ENVIRONMENT
+
+
+def test_the_devcontainer_has_a_python_that_is_admitted_and_sets_up_by_make():
+    stated = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
+    version = stated["image"].rpartition(":")[2]
+    assert SpecifierSet(PROJECT["requires-python"]).contains(f"{version}.99")
+    assert stated["postCreateCommand"] == "make .venv/ready"
+    assert "not tried" in stated["name"]
 
 
 @pytest.mark.parametrize("goal", ["reproduce", "test", "quick", "lab", "outputs"])

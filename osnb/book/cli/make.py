@@ -6,6 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -192,6 +193,8 @@ def start(
         raise typer.Exit(0)
     if report and str(report) != "-":
         _try_writing(report)
+    if any(plan.trains for plan in plans) and not find_spec("torch"):
+        raise ModuleNotFoundError("training needs torch", name="torch")
     raise typer.Exit(_make(plans, engine, lines, report, force=force, limit=time_limit))
 
 
