@@ -23,7 +23,7 @@ from PIL import Image
 from osnb.base import stamps, workbook
 from osnb.book import record, run
 from osnb.book.archive import checking
-from osnb.book.cli import more
+from osnb.book.cli import scores
 from osnb.datasets import photographs
 
 SLOW = 10  # seconds that an answer may take
@@ -44,7 +44,7 @@ def good(folder: Path) -> dict:
     params = root / "params" / "12_palechor_train" / "mini_p2_softmax.yaml"
     stamp = next((root / "figures").glob("*/*/*.json"))
     book = root / "notebooks" / "00_tour.ipynb"
-    own = (lambda file: more._own(file, 0, ()), (ValueError, OSError))
+    own = (lambda file: scores._own(file, 0, ()), (ValueError, OSError))
     return {
         "params": (params.read_bytes(), f"12_palechor_train/{params.name}", run.plan, ValueError),
         "notebook": (book.read_bytes(), "x.ipynb", workbook.declared, ValueError),

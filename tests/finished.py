@@ -43,7 +43,7 @@ def finish(project, notebook, run="small", inputs=None, **parameters):
             begun.save(name, table=scores(values["seed"]), inputs={"rows": "0"})
         (begun.directory / "checkpoint.pt").write_bytes(b"not for an archive")
     (begun.directory / "executed.ipynb").write_text(json.dumps(EMPTY))
-    content = begun.stamp() | {"state": "done", "code": stamps.of(begun.goldens)}
+    content = begun.stamp() | {"state": "done", "code": stamps.of(begun.follows["goldens"])}
     content |= {"parameters": values | {"run": begun.name}, "inputs": inputs or {}}
     del content["versions"]
     content |= record.circumstances() | {"finished": record.now(), "seconds": 1.0}

@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from filelock import Timeout
 
-from osnb.book import record, run
-from osnb.book.batch import engines
+from osnb.book import batch, record, run
 
 pytestmark = pytest.mark.slow
 RUNS = 4
@@ -519,9 +518,9 @@ def test_the_runs_of_a_host_that_is_cut_off_are_finished_elsewhere(four, dask, c
 def test_a_job_of_slurm_makes_one_run_at_a_time_over_tls(certificates):
     from osnb.base.workbook import PACKAGE
 
-    options = engines.options(PACKAGE.parent / "params" / "slurm.yaml", certificates)
+    options = batch.options(PACKAGE.parent / "params" / "slurm.yaml", certificates)
     assert options["jobs"] > 0
-    with engines.cluster(options, certificates) as cluster:
+    with batch.cluster(options, certificates) as cluster:
         script = cluster.job_script()
         assert cluster.scheduler_address.startswith("tls://")
     for part in (
@@ -601,15 +600,15 @@ def test_every_worker_sees_one_gpu_and_its_share_of_the_cores(tmp_path, monkeypa
     monkeypatch.delenv("OMP_NUM_THREADS")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     cores = len(os.sched_getaffinity(0))
-    assert engines.environment(0, 1) == {"OMP_NUM_THREADS": str(cores)}
+    assert batch.environment(0, 1) == {"OMP_NUM_THREADS": str(cores)}
     smi = tmp_path / "nvidia-smi"
     smi.write_text("#!/bin/sh\necho GPU one\necho GPU two\n")
     smi.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    seen = [engines.environment(n, 3)["CUDA_VISIBLE_DEVICES"] for n in range(3)]
+    seen = [batch.environment(n, 3)["CUDA_VISIBLE_DEVICES"] for n in range(3)]
     assert seen == ["0", "1", "0"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
-    assert engines.environment(1, 2)["CUDA_VISIBLE_DEVICES"] == "7"
+    assert batch.environment(1, 2)["CUDA_VISIBLE_DEVICES"] == "7"
 
 
 def test_runs_that_share_their_batches_among_devices_are_not_spread(four):
@@ -626,9 +625,9 @@ def test_a_worker_with_other_code_or_another_folder_is_refused(project):
     sent = {"notebook": plan.notebook, "run": plan.run}
     sent |= {"parameters": plan.parameters, "given": plan.given}
     options = {"force": False, "limit": 0}
-    end = engines.work(sent, "0" * 64, str(project.folder), 1, **options)
+    end = batch.work(sent, "0" * 64, str(project.folder), 1, **options)
     assert "has other code in" in end["error"]["value"]
-    end = engines.work(sent, plan.code(), "/elsewhere", 1, **options)
+    end = batch.work(sent, plan.code(), "/elsewhere", 1, **options)
     assert "start it with OSNB_OUT=/elsewhere" in end["error"]["value"]
     assert not plan.directory.exists()
 
@@ -659,9 +658,9 @@ def test_slurm_s_library_leaves_the_interrupt_as_it_was():
     code = """
 import signal
 import socket
-from osnb.book.batch import engines
+from osnb.book import batch
 signal.signal(signal.SIGINT, signal.default_int_handler)
-engines.library()
+batch.library()
 print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 """
     options = {"capture_output": True, "text": True, "check": True}

@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+import re
 
 import browser
 import nbformat
@@ -138,6 +139,30 @@ def test_the_networks_answer_while_the_line_grows(opened, width):
     page.get_by_text("Clear").click()
     assert page.locator(".ink polyline").count() == 0
     assert page.locator(".card.none").count() == 3
+
+
+def test_a_finger_draws_and_a_second_one_changes_nothing(opened):
+    page = opened("pad", 390)
+    box, hand = page.locator(".paper").bounding_box(), page.context.new_cdp_session(page)
+
+    def touches(kind, *places):
+        points = [
+            {"x": box["x"] + x * box["width"], "y": box["y"] + y * box["height"], "id": i}
+            for i, (x, y) in enumerate(places)
+        ]
+        hand.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touches("touchStart", (0.2, 0.2))
+    touches("touchMove", (0.5, 0.3))
+    touches("touchStart", (0.5, 0.3), (0.8, 0.8))
+    touches("touchMove", (0.7, 0.2), (0.9, 0.9))
+    touches("touchEnd")
+    line = page.locator(".ink polyline")
+    assert line.count() == 1
+    drawn = np.array([float(x) for x in re.split("[ ,]", line.get_attribute("points"))])
+    ends = np.array([(0.2, 0.2), (0.7, 0.2)]) * 288 - 16
+    assert np.abs(drawn.reshape(-1, 2)[[0, -1]] - ends).max() < 2
+    assert page.locator(".card.none").count() == 0
 
 
 def test_a_drawing_is_chosen_by_keyboard_and_the_answer_is_read_out(opened):

@@ -9,7 +9,7 @@ from torch.distributions import Normal, kl_divergence
 
 from osnb import losses, metrics, models, scores, train
 from osnb.base.outputs import Outputs
-from osnb.train.methods import cgdl
+from osnb.train.methods import terms
 
 KNOWN = (LABELS[TEST] < 5).numpy()
 
@@ -52,7 +52,7 @@ def test_in_training_latent_numbers_are_drawn_with_their_own_deviation():
 def test_a_step_is_the_paper_s_sum_with_beta_growing_over_the_warm_up(done, beta, tmp_path):
     model = new_model(name="cgdl")
     own = {"elbo_weight": 0.3, "warm_up": 2}
-    run = begun(cgdl.Conditional, model, tmp_path, Batches(3), **own)
+    run = begun(terms.Conditional, model, tmp_path, Batches(3), **own)
     run.history, run.step = [{}] * done, int(done == 1)
     model.eval()
     found, out = run.values(IMAGES[:4], LABELS[:4]), model(IMAGES[:4])

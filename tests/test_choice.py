@@ -8,7 +8,7 @@ import pytest
 from test_cli import osnb
 
 from osnb import metrics, scores
-from osnb.evidence.choice import choice, holm, measured
+from osnb.evidence.samples import choice, holm, measured
 
 P = np.random.default_rng(0).random(12) ** 3
 

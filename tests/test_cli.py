@@ -433,7 +433,7 @@ def going(works, project):
 
 def test_status_of_a_training_run_counts_the_epochs_of_this_attempt(going):
     directory, content = going
-    record.write(directory, content | {"parameters": {"epochs": 30}, "resumed": 10})
+    record.write(directory, content | {"settings": {"epochs": 30}, "resumed": 10})
     rows = pa.table({"epoch": [14, 15], "loss": [0.5, 0.25], "best": [0.1, 0.2]})
     pq.write_table(rows, directory / "history.parquet")
     (told,) = json.loads(osnb("status", "--json", "-")[1])["runs"]
@@ -448,7 +448,7 @@ def test_status_of_a_training_run_counts_the_epochs_of_this_attempt(going):
 def test_status_of_a_training_run_without_an_epoch_does_not_guess(going):
     directory, content = going
     more = {"notebook": "00_works_train", "progress": {"cell": 4, "of": 12}}
-    record.write(directory, content | more | {"parameters": {"epochs": 30}})
+    record.write(directory, content | more | {"settings": {"epochs": 30}})
     (told,) = json.loads(osnb("status", "--json", "-")[1])["runs"]
     assert told["share"] == 0
     assert "left" not in told

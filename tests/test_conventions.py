@@ -5,7 +5,7 @@ import pytest
 from test_metrics_libraries import SETS, THEIRS
 
 from osnb import scores
-from osnb.evidence.conventions import conventions
+from osnb.evidence.samples import conventions
 
 # (measure, positive side, rule begins with): the metric in `test_metrics_libraries`
 SAME = {

@@ -296,20 +296,12 @@ def test_lines_that_anyone_writes_are_no_leak(work, tmp_path, solution):
     assert course.build(tmp_path / "S") == []
 
 
-@pytest.mark.parametrize(
-    ("extra", "reason"),
-    [
-        (cell("code", "def f(): return 1", grade_id="f", solution=True), "without BEGIN and END"),
-    ],
-)
-def test_what_no_region_holds_in_the_sources_stops_the_copy(work, tmp_path, extra, reason):
-    other = notebook(extra=[extra])
-    other["cells"] = other["cells"][:5]
-    (work / "notebooks" / "51_other.ipynb").write_text(json.dumps(other))
+def test_a_leak_stops_the_copy_and_leaves_nothing(work, tmp_path):
+    (work / "notebooks" / "README.md").write_text(f"Write {LINE} there.")
     code, out, err = osnb("--out", tmp_path / "S")
     assert code == 1
-    assert reason in out
-    assert "51_other" in out
+    place = "notebooks/README.md shows a line of the solution (50_work, cell 7)"
+    assert out == f"{place}: {LINE}\n"
     assert "was not written" in err
     assert [x.name for x in tmp_path.iterdir()] == ["project"]
 

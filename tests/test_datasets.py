@@ -531,3 +531,69 @@ def thousand():
     if not root.is_dir():
         pytest.skip("needs imagenet_samples in OSNB_DATA")
     return READERS["folder"](root)
+
+
+def given_twice(root):
+    make_tinyimagenet(root)
+    notes = root / "val/val_annotations.txt"
+    notes.write_text(notes.read_text() + f"v_1.JPEG\t{A}\t0\t0\t62\t62\n")
+
+
+def one_word(root):
+    make_tinyimagenet(root)
+    (root / "val/val_annotations.txt").write_text("v_1.JPEG\n")
+
+
+def two_variants(root):
+    make_aircraft(root)
+    (root / "images_variant_test.txt").write_text("3 707-320\n1 Boeing 717\n")
+
+
+def two_numbers(root):
+    make_cub(root)
+    images = root / "images.txt"
+    images.write_text(images.read_text().replace("b_1.jpg", "b_2.jpg"))
+    (root / "image_class_labels.txt").write_text("1 2\n2 1\n3 1\n")
+
+
+TWICE = [
+    ("tinyimagenet", given_twice, r"val_annotations.txt gives 'v_1.JPEG' twice: 'n\d+.*' and 'n"),
+    ("tinyimagenet", one_word, "val_annotations.txt needs two words in each line; got 'v_1.JPEG'"),
+    ("aircraft", two_variants, "'images/1.jpg' is train/707-320/1.jpg, test/Boeing 717/1.jpg"),
+    ("cub", two_numbers, "'images/002.Laysan_Albatross/b_2.jpg' is train/001.*, train/002"),
+]
+
+
+@pytest.mark.parametrize(("name", "make", "reason"), TWICE)
+def test_an_image_under_two_classes_is_refused_by_name(name, make, reason, tmp_path):
+    make(tmp_path)
+    with pytest.raises(ValueError, match=reason):
+        READERS[name](tmp_path)
+
+
+def bad_folder(root):
+    save(root / os.fsdecode(b"caf\xe9") / "a.jpg")
+    save(root / "tea" / "a.jpg")
+
+
+def bad_file(root):
+    save(root / "tea" / os.fsdecode(b"caf\xe9.jpg"))
+
+
+def bad_list(root):
+    make_aircraft(root)
+    (root / "images_variant_test.txt").write_bytes(b"3 caf\xe9\n")
+
+
+SURROGATES = [
+    ("lsun_fix", bad_folder, "a class of .* needs names that UTF-8 can write; got 'caf.udce9'"),
+    ("lsun_fix", bad_file, "an image of .* needs names that UTF-8 can write; got 'caf.udce9.jpg'"),
+    ("aircraft", bad_list, "images_variant_test.txt is no list in UTF-8: .*0xe9"),
+]
+
+
+@pytest.mark.parametrize(("name", "make", "reason"), SURROGATES)
+def test_a_name_with_a_lone_surrogate_is_refused(name, make, reason, tmp_path):
+    make(tmp_path)
+    with pytest.raises(ValueError, match=reason):
+        READERS[name](tmp_path)

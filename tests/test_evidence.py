@@ -19,7 +19,7 @@ from osnb.evidence.across import (
     spearman,
 )
 from osnb.evidence.build import Missing, evidence
-from osnb.evidence.tasks import ALL, TASKS, WITHOUT
+from osnb.evidence.names import ALL, TASKS, WITHOUT
 
 RUN = {"benchmark": "tinyimagenet", "protocol": "quickdraw_tinyimagenet", "split": 0, "seed": 0}
 RUN |= {"network": "conv 16", "regime": "baseline", "method": "softmax", "place": "tinyimagenet"}

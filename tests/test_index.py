@@ -53,7 +53,7 @@ def test_every_notebook_is_measured_and_keeps_the_limits_of_the_course():
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_notebook_says_of_its_cost_is_near_what_was_measured(name):
     """Within a factor of three or five seconds, and half a gigabyte: machines differ."""
-    text = index.cells(FOLDER / f"{name}.ipynb")[0]["source"]
+    text = workbook.cells(FOLDER / f"{name}.ipynb")[0]["source"]
     said = re.search(r"Measured: about (\d+) seconds?\s+and\s+([\d.]+)\s+GB", text)
     assert said, "the first cell needs 'Measured: about N seconds and N GB on ...'"
     cost = index.measured(ROOT).loc[name]
@@ -64,16 +64,18 @@ def test_what_a_notebook_says_of_its_cost_is_near_what_was_measured(name):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_resolves(page):
-    headings = re.findall(r"^### (.+)", PAGES[page], re.M)
     for link in re.findall(r"\]\(([^)\s]+)\)", PAGES[page]):
-        here = link.startswith("#") and link[1:] in headings
-        assert here or link.startswith("https://") or (FOLDER / link).is_file(), link
+        file, _, word = link.partition("#")
+        there = link.startswith("https://") or (FOLDER / (file or page)).is_file()
+        assert there, link
+        if word and not link.startswith("https://"):
+            assert word in re.findall(r"^### (.+)", PAGES[file or page], re.M), link
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_page_and_every_word_to_which_a_notebook_links_is_there(name):
     words = re.findall(r"^### (.+)", PAGES["GLOSSARY.md"], re.M)
-    text = "\n".join(cell["source"] for cell in index.cells(FOLDER / f"{name}.ipynb"))
+    text = "\n".join(cell["source"] for cell in workbook.cells(FOLDER / f"{name}.ipynb"))
     for file, word in re.findall(r"\]\(([A-Za-z0-9_]+\.(?:md|ipynb))(?:#([^)\s]+))?\)", text):
         assert (FOLDER / file).is_file(), file
         assert not word or word in words, word

@@ -43,7 +43,7 @@ ROOMS = {
         {"base", "protocols", "datasets", "models", "losses", "train", "scores", "metrics"}
         | {"experiment", "evidence", "teach"},
         {"filelock", "ipykernel", "jinja2", "numpy", "pandas", "psutil", "typer", "yaml"}
-        | {"bleach", "markdown_it"},
+        | {"bleach"},
         {"dask_jobqueue", "distributed", "filelock", "jupyter_client", "papermill"}
         | {"jsonschema", "nbclient", "nbconvert", "nbformat", "nbgrader", "numpy", "pyarrow"}
         | {"rich", "rocrate", "sphinx", "torch", "threadpoolctl"}

@@ -134,3 +134,12 @@ def test_what_cannot_be_read_is_refused_with_what_was_perhaps_meant(given, reaso
 def test_integers_up_to_what_a_float_holds_are_scores():
     whole = np.arange(60) + 2**53 - 59
     np.testing.assert_array_equal(scores.own(columns(mine=whole)).scores["mine"], whole)
+
+
+@pytest.mark.parametrize("name", ["label", "pred", "class", "sample"])
+def test_a_lone_surrogate_in_a_name_is_refused_by_the_name(name):
+    words = {"label": ["cat", "dog"], "pred": ["cat", "cat"], "class": ["a", "b"]}
+    given = words | {"sample": ["1", "2"], "score": [0.5, 0.2]}
+    given[name] = [given[name][0], "caf\udce9"]
+    with pytest.raises(ValueError, match=r"needs names that UTF-8 can write; got 'caf.udce9'"):
+        scores.own({key: np.array(value) for key, value in given.items()})

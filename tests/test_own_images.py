@@ -284,3 +284,19 @@ def test_the_commands_of_the_page_work_in_an_empty_folder(tmp_path, monkeypatch)
     assert (asked["value"] > 0.6).all()
     assert "own.html" in (here / "report" / "index.html").read_text()
     assert not (here / "figures").exists()
+
+
+def test_an_image_under_two_classes_is_refused_however_its_path_is_written(folder):
+    (folder / "listed.csv").write_text("path,class\nimages/c/0.png,c\n./images//c/0.png,n\n")
+    with pytest.raises(ValueError, match=r"listed.csv: './images//c/0.png' is listed twice"):
+        read(folder, images="listed.csv")
+
+
+def test_a_class_whose_name_no_file_can_hold_is_refused_in_folders_and_lists(folder):
+    cup = (folder / "images" / "c").rename(folder / "images" / "caf\udce9")
+    with pytest.raises(ValueError, match=r"a class of .*images needs names .* got 'caf.udce9'"):
+        read(folder)
+    cup.rename(folder / "images" / "c")
+    (folder / "roles.csv").write_bytes(b"class,role\na b,known\ncaf\xed\xa0\x80,known\n")
+    with pytest.raises(ValueError, match=r"roles.csv is no csv file in UTF-8"):
+        read(folder)

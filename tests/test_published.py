@@ -24,11 +24,11 @@ CLAIMS = {
     "quote": r"[A-Za-z(].*" + DASH,
     "number": ".+" + DASH,
     "measure": r"[a-z0-9_.;| ]+" + DASH,
-    "at": r"([a-z]+=[a-z0-9_.*|+-]+;?( |$))*",
-    "left": r"[A-Za-z0-9+| ();@=,]+" + DASH,
-    "relation": "[<>~]" + DASH,
+    "at": r"([a-z]+=[a-z0-9_.*|+-]+( and [a-z]+)*;?( |$))*",
+    "left": r"[A-Za-z0-9+|_. ();@=,]+" + DASH,
+    "relation": "(some )?[<>~](; [<>])*" + DASH,
     "right": r"[A-Za-z0-9+|_. ();@=,-]+" + DASH,
-    "margin": r"0\.\d+" + DASH,
+    "margin": r"-?0\.\d+|[a-z+ ]+ @ measure=[a-z_]+" + DASH,
     "apart": r"0\.\d+" + DASH,
     "predicate": "[a-z][a-z0-9_]*" + DASH,
     "scope": r"[a-z0-9,+-]+( [a-z0-9,+-]+)*",
@@ -53,7 +53,7 @@ EDITED |= {f"{paper}/claims": CLAIMS for paper in ("palechor2023", "vaze2022", "
 # where numbers stand beside words, or have other numbers of digits
 MIXED = {
     *("split_idx", "accuracy_pct", "auroc_pct", "oscr_pct"),  # of third parties
-    *("margin", "paired", "class", "value"),
+    *("margin", "paired", "class", "value", "right"),
 }
 
 

@@ -167,7 +167,8 @@ def test_marks_say_which_and_why(capsys):
     wrong = "abcd"[("abcd".index(right[0]) + 1) % 4]
     capsys.readouterr()
     assert term.marks(wrong + right[1:3], secret=SECRET, session=3, learner="ada") == 0.5
-    lines = capsys.readouterr().out.splitlines()
+    text = re.sub(r"\n {6}", " ", capsys.readouterr().out)
+    lines = text.splitlines()
     assert lines[0] == f"1. {wrong}: wrong; right is {right[0]}"
     reasons = dict(zip("abcd", asked[0].options, strict=True))
     said = [f"   {letter}) {': '.join(reasons[letter])}" for letter in sorted({wrong, right[0]})]

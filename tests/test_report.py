@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 
 from osnb.base import workbook
 from osnb.book import record, report
-from osnb.book.report import benchmark, facts
+from osnb.book.report import facts
 from osnb.evidence import gallery, tables
 
 RESOURCES = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
@@ -214,7 +214,7 @@ def trained(tmp_path, monkeypatch):
 
 
 def test_the_benchmark_s_numbers_are_means_over_splits_of_drawings_alone(trained):
-    (row,) = benchmark.results().to_dict("records")
+    (row,) = facts.results_on_drawings().to_dict("records")
     assert (row["protocol"], row["task"], row["method"]) == ("quickdraw_kim", "unknown", "MSP")
     assert (row["splits"], row["runs"]) == ("0, 1", 2)
     drawn = [table[table["source"] == "quickdraw"] for table in trained]
@@ -224,11 +224,11 @@ def test_the_benchmark_s_numbers_are_means_over_splits_of_drawings_alone(trained
     assert row["accuracy"].startswith(f"{np.mean(accuracy):.3f} [")
     low, high = map(float, re.findall(r"0\.\d\d(?=[,\]])", row["auroc"]))
     assert low < np.mean(aurocs) < high
-    assert [*benchmark.page()["results"]] == ["quickdraw_kim"]
+    assert [*facts.benchmark()["results"]] == ["quickdraw_kim"]
 
 
 def test_the_benchmark_s_page_has_every_list_and_does_without_runs(project):
-    page = benchmark.page()
+    page = facts.benchmark()
     assert page["results"] == {}
     frozen = pd.read_csv(workbook.PACKAGE / "data" / "quickdraw" / "lists.csv")
     assert set(page["lists"]["sha256"]) == set(frozen["sha256"])

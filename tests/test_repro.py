@@ -345,13 +345,13 @@ def test_a_run_is_called_after_its_params_file(names, project):
     run = runs.begin("90_works", names)
     assert run.name == "small"
     assert run.directory == project.folder / "runs" / "90_works" / "small"
-    assert run.parameters == {name: names[name] for name in names if name != "np"}
+    assert run.follows["parameters"] == {name: names[name] for name in names if name != "np"}
 
 
 def test_what_differs_from_the_params_file_joins_the_name(names):
     run = runs.begin("90_works", names | {"seed": 3, "word": "a/b"})
     assert run.name == "small-seed3-worda=2Fb"
-    assert run.parameters["run"] == run.name
+    assert run.follows["parameters"]["run"] == run.name
 
 
 def test_a_run_that_is_called_by_its_full_name_keeps_it(names):
@@ -392,7 +392,7 @@ def test_saved_results_have_a_stamp_and_no_clock(names):
     first = {path.name: path.read_bytes() for path in run.directory.glob("table_2*")}
     assert first["table_2.csv"] == b"x\n0.333333\n"
     stamp = json.loads(first["table_2.json"])
-    assert stamp["parameters"] == run.parameters
+    assert stamp["parameters"] == run.follows["parameters"]
     assert (stamp["notebook"], stamp["run"], stamp["inputs"]) == (
         "90_works",
         "small",

@@ -15,19 +15,19 @@ from test_methods import (
 )
 
 from osnb import models
-from osnb.train.methods import vos
+from osnb.train.methods import terms
 
 
 def filled(classes=3, length=6, width=4):
     torch.manual_seed(0)
-    detector = vos.Detector(classes, length, width)
+    detector = terms.Detector(classes, length, width)
     detector.queue += torch.randn(classes, length, width) + 5 * torch.randn(classes, 1, width)
     return detector
 
 
 def test_queues_hold_the_newest_features_of_each_class_as_lists_would():
     torch.manual_seed(0)
-    detector, lists = vos.Detector(3, 4, 2), [[], [], []]
+    detector, lists = terms.Detector(3, 4, 2), [[], [], []]
     for size in (5, 20, 1, 7):  # 20: more of a class than a queue holds
         features, labels = torch.randn(size, 2), torch.randint(3, (size,))
         detector.remember(features, labels)
@@ -55,15 +55,14 @@ def test_outliers_are_the_draws_of_least_density():
 def test_a_step_is_the_sum_written_out(tmp_path):
     torch.manual_seed(0)
     model = models.conv(classes=5, features=8, width=4, channels=1).eval()
-    run = begun(
-        vos.Virtual, model, tmp_path, Batches(1), plain_epochs=0, queue=1, drawn=9, vos_weight=0.7
-    )
+    own = {"plain_epochs": 0, "queue": 1, "drawn": 9, "vos_weight": 0.7}
+    run = begun(terms.Virtual, model, tmp_path, Batches(1), **own)
     model.eval()
     images, labels = IMAGES[TRAIN][:24], LABELS[TRAIN][:24]
     assert set(labels.tolist()) == set(range(5))
     torch.manual_seed(1)
     found = run.values(images, labels)
-    detector = run.companions[vos.DETECTOR]
+    detector = run.companions[terms.DETECTOR]
     torch.manual_seed(1)
     virtual = model.head(detector.outliers(9, 1))
     z = model(images).logits

@@ -12,12 +12,15 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, wraps
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PACKAGE = Path(__file__).parent.parent
 INSTALLED = PACKAGE / "project"  # notebooks, params and goldens in the place of a clone, in a wheel
@@ -168,6 +171,18 @@ def verified(path: Path) -> Path:
     return path
 
 
+def once_a_version(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
+    """Decorate a function of one file: it is called anew only when the file has changed."""
+    kept = cache(lambda file, *_: read(file))
+
+    @wraps(read)
+    def of(file: Path) -> Any:
+        version = file.stat()
+        return kept(file, version.st_mtime_ns, version.st_size)
+
+    return of
+
+
 def as_json(content: Mapping) -> str:
     """`content` as indented json with sorted keys: equal contents give equal texts."""
     return json.dumps(content, indent=1, sort_keys=True) + "\n"
@@ -177,6 +192,12 @@ def write_json(path: Path, content: Mapping) -> None:
     """Write `content` `as_json`, aside and renamed."""
     with writing(path) as aside:
         aside.write_text(as_json(content))
+
+
+def write_csv(path: Path, table: "pd.DataFrame", **how: Any) -> None:
+    """Write a frame, without its index unless `how` says so, aside and renamed."""
+    with writing(path) as aside:
+        table.to_csv(aside, lineterminator="\n", **{"index": False} | how)
 
 
 # What a notebook declares: its code cells, and its parameters held against their types.
@@ -197,23 +218,27 @@ def code_cells(notebook: Path, *, parameters: bool = True) -> list[str]:
     """
     skipped = {"injected-parameters", "course"} | (set() if parameters else {"parameters"})
     texts = []
-    for number, text, tags in _code(notebook):
-        if not skipped & tags:
-            texts.append(cleared(text, name=Path(notebook).name))
+    for number, cell in enumerate(cells(notebook, "code"), start=1):
+        if not skipped & cell["tags"]:
+            texts.append(cleared(cell["source"], name=Path(notebook).name))
             _parsed(texts[-1], notebook, number)
     return texts
 
 
-def _code(notebook: Path) -> Iterator[tuple[int, str, set[str]]]:
-    """Number, source and tags of each code cell."""
+def cells(notebook: Path, kind: str = "") -> list[dict[str, Any]]:
+    """The cells of a notebook, all or those of a kind: `source` as one text, `tags` as a set.
+
+    Raises:
+        ValueError: it is no whole notebook.
+    """
     try:
-        cells = json.loads(Path(notebook).read_text(encoding="utf8"))["cells"]
-        code = [cell for cell in cells if cell["cell_type"] == "code"]
-        found = [("".join(x["source"]), set(x["metadata"].get("tags", []))) for x in code]
+        found = json.loads(Path(notebook).read_text(encoding="utf8"))["cells"]
+        wanted = [cell for cell in found if kind in ("", cell["cell_type"])]
+        tags = [{*cell.get("metadata", {}).get("tags", [])} for cell in wanted]
+        pairs = zip(wanted, tags, strict=True)
+        return [cell | {"source": "".join(cell["source"]), "tags": x} for cell, x in pairs]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{notebook} is no whole notebook ({error!r})") from None
-    for number, (text, tags) in enumerate(found, start=1):
-        yield number, text, tags
 
 
 def _parsed(text: str, notebook: Path, number: int) -> ast.Module:
@@ -265,13 +290,14 @@ def declared(notebook: Path) -> dict[str, Any]:
     Raises:
         ValueError: there is no such cell, or more than one, or a default is no literal.
     """
-    cells = [(text, number) for number, text, tags in _code(notebook) if "parameters" in tags]
-    if len(cells) != 1:
+    code = enumerate(cells(notebook, "code"), start=1)
+    tagged = [(cell["source"], number) for number, cell in code if "parameters" in cell["tags"]]
+    if len(tagged) != 1:
         raise ValueError(
-            f"{Path(notebook).name} needs one cell tagged 'parameters'; it has {len(cells)}"
+            f"{Path(notebook).name} needs one cell tagged 'parameters'; it has {len(tagged)}"
         )
     values = {}
-    ((text, number),) = cells
+    ((text, number),) = tagged
     for statement in _parsed(text, notebook, number).body:
         match statement:
             case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:

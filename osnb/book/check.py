@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +38,7 @@ class Book:
 
     def __init__(self, path: Path):
         self.path, self.text = path, path.read_text(encoding="utf8")
-        self.content = json.loads(self.text)
-        self.cells = [x | {"source": "".join(x["source"])} for x in self.content["cells"]]
+        self.content, self.cells = json.loads(self.text), workbook.cells(path)
         self.code = [cell for cell in self.cells if cell["cell_type"] == "code"]
         self.words = "\n".join(x["source"] for x in self.cells if x["cell_type"] == "markdown")
         starts = (i for i, x in enumerate(self.cells) if x["source"].startswith(AFTER))
@@ -66,17 +65,17 @@ def check(files: Iterable[Path]) -> Iterator[str]:
     """What is wrong with notebooks and params files, each line beginning with the file's name."""
     alike: dict[str, Path] = {}
     for file in map(Path, files):
-        rules = [_params(file, alike)] if file.suffix != ".ipynb" else _notebook(file)
+        wrong = _notebook(file) if file.suffix == ".ipynb" else _params(file, alike)
         try:
-            for wrong in rules:
-                yield from (f"{file.parent.name}/{file.name}: {what}" for what in wrong)
+            yield from (f"{file.parent.name}/{file.name}: {what}" for what in wrong)
         except (ValueError, SyntaxError, KeyError) as error:
             yield f"{file.parent.name}/{file.name}: cannot be read: {error}"
 
 
-def _notebook(file: Path) -> Iterator[Iterator[str]]:
+def _notebook(file: Path) -> Iterator[str]:
     book = Book(file)
-    yield from (rule(book) for rule in RULES)
+    for rule in RULES:
+        yield from rule(book)
 
 
 def _params(file: Path, alike: dict[str, Path]) -> Iterator[str]:
@@ -88,8 +87,8 @@ def _params(file: Path, alike: dict[str, Path]) -> Iterator[str]:
         return
     content = f"{planned.notebook} {sorted((planned.parameters | {'run': ''}).items())}"
     lines = file.read_text(encoding="utf8").splitlines()
-    end = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    comment, size = " ".join(lines[:end]), planned.parameters["size"]
+    comment = " ".join(takewhile(lambda line: line.startswith("#"), lines))
+    size = planned.parameters["size"]
     if file.suffix != ".yaml":
         yield "a params file is called .yaml"
     if alike.setdefault(content, file) != file:
@@ -108,7 +107,8 @@ def _params(file: Path, alike: dict[str, Path]) -> Iterator[str]:
 
 
 def _length(book: Book) -> Iterator[str]:
-    kinds = [cell["cell_type"] for cell in book.body]
+    body = [cell for cell in book.body if "touch.show(" not in cell["source"]]  # one line each
+    kinds = [cell["cell_type"] for cell in body]
     if not 20 <= len(kinds) <= 35:
         yield f"20 to 35 cells before the take-aways; got {len(kinds)}"
     if not 0.35 <= (share := kinds.count("markdown") / max(len(kinds), 1)) <= 0.65:
@@ -203,7 +203,7 @@ def _quiz(book: Book) -> Iterator[str]:
 
 def _course(book: Book) -> Iterator[str]:
     """Cells of the course are left out of a run's code, so nothing may hang on them."""
-    course = [i for i, x in enumerate(book.code) if "course" in x["metadata"].get("tags", [])]
+    course = [i for i, cell in enumerate(book.code) if "course" in cell["tags"]]
     if course != [*range(len(book.code) - len(course), len(book.code))]:
         yield "cells of the course come last"
     bound = [{*_bound(tree)} for tree in book.trees]
@@ -217,12 +217,15 @@ def _course(book: Book) -> Iterator[str]:
 def _bound(tree: ast.Module) -> Iterator[str]:
     """Names that a code cell defines."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        match node:
+            case (
+                ast.Name(id=name, ctx=ast.Store())
+                | ast.FunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
+                yield name
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
 
 
 # Parameters and code
@@ -230,7 +233,7 @@ def _bound(tree: ast.Module) -> Iterator[str]:
 
 def _parameters(book: Book) -> Iterator[str]:
     names = [*book.defaults]  # refuses other than one tagged cell of literals
-    (text,) = (x["source"] for x in book.code if "parameters" in x["metadata"].get("tags", []))
+    (text,) = (cell["source"] for cell in book.code if "parameters" in cell["tags"])
     if len(names) > MOST:
         yield f"at most {MOST} parameters; got {len(names)}"
     if (shown := len(re.findall(r"^\w+:", text.partition("# advanced")[0], re.M))) > SHOWN:
@@ -246,24 +249,22 @@ def _parameters(book: Book) -> Iterator[str]:
     file = workbook.root() / "params" / book.path.stem / f"{book.defaults.get('run')}.yaml"
     if not file.is_file() or plan(file).parameters != book.defaults | {"size": "mini"}:
         yield f"the defaults are those of a params file of the miniature, {file.name}"
-    calls = [x for x in book.code if f'book.begin("{book.path.stem}", globals())' in x["source"]]
-    if len(calls) != 1:
-        yield f'the run is opened once, by book.begin("{book.path.stem}", globals())'
+    call = f'book.begin("{book.path.stem}", globals())'
+    if sum(call in cell["source"] for cell in book.code) != 1:
+        yield f"the run is opened once, by {call}"
 
 
 def _cells(book: Book) -> Iterator[str]:
     for cell, tree in zip(book.code, book.trees, strict=True):
         # without solutions and hidden tests
         text = workbook.cleared(cell["source"], name=book.path.name).strip()
-        lines, tags = len(text.splitlines()), cell["metadata"].get("tags", [])
-        if lines > LINES and "parameters" not in tags:
+        lines = len(text.splitlines())
+        if lines > LINES and "parameters" not in cell["tags"]:
             yield f"a cell has at most {LINES} lines; got {lines}, in: {_first(cell)}"
         faults = [*map(_fault, ast.walk(tree))]
         for node in tree.body:
-            if (
-                isinstance(node, ast.For | ast.While)
-                and "epoch" in ast.unparse(node).split("\n")[0]
-            ):
+            loop = isinstance(node, ast.For | ast.While)
+            if loop and "epoch" in ast.unparse(node).split("\n")[0]:
                 faults.append("no loop over epochs")
             if isinstance(node, ast.If) and _names(node.test) & {*book.defaults}:
                 faults.append("no branch on a parameter")
@@ -282,13 +283,8 @@ def _fault(node: ast.AST) -> str:
             return "torchvision and timm come through their guard" * guarded
         case ast.Name(id="get_ipython"):
             return "no magic"
-        case (
-            ast.Assign(value=value)
-            | ast.AnnAssign(value=value)
-            | ast.AugAssign(value=value)
-            | ast.NamedExpr(value=value)
-        ) if "widgets" in _names(value):
-            return "widgets show and give nothing back"
+        case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.NamedExpr():
+            return "widgets show and give nothing back" * ("widgets" in _names(node.value))
     return ""
 
 
@@ -312,7 +308,7 @@ def _outputs(book: Book) -> Iterator[str]:
     if counts != [*range(1, len(counts) + 1)]:
         yield "cells were executed in order, from 1"
     for cell in book.code:
-        checked = "nbval-check-output" in cell["metadata"].get("tags", [])
+        checked = "nbval-check-output" in cell["tags"]
         if checked and not cell["outputs"]:
             yield f"a checked cell has an output, {_first(cell)}"
         for output in cell["outputs"]:
@@ -325,10 +321,10 @@ def _faults(output: dict, checked: bool) -> Iterator[str]:
         yield "no error and no stderr"
     text = "".join(output.get("text", ""))
     for kind, content in output.get("data", {}).items():
-        if not kind.startswith("image/"):
-            text += "\n" + "".join(content)
-            continue
         raw = "".join(content)
+        if not kind.startswith("image/"):
+            text += "\n" + raw
+            continue
         size = len(raw) if "svg" in kind else len(base64.b64decode(raw))
         if size >= IMAGE:
             yield f"an image has less than {IMAGE:,} bytes; got {size:,}"

@@ -9,17 +9,16 @@ comments, docstrings, what is printed, and the texts of errors.
 import ast
 import json
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from osnb.base import workbook
-from osnb.base.workbook import digest
+from osnb.base.workbook import digest, once_a_version
 
 CELLS = "cells"  # a notebook's own code
 UNREHEARSED = "unrehearsed "  # before the digest of all numerical code, for what has no golden
 SHOWN = ("osnb.plots", "osnb.evidence")  # rooms that results are compared with as code
-NUMERICAL = ("base", "protocols", "datasets", "models.py", "losses.py", "train", "scores")
+NUMERICAL = ("base", "protocols", "datasets", "models", "losses.py", "train", "scores")
 NUMERICAL += ("metrics", "experiment")
 # goldens that a setting of an experiment names, all words of it
 PARTS = {"protocol": "protocol", "external": "protocol", "reader": "reader", "also": "reader"}
@@ -120,12 +119,8 @@ def changed(stamp: Mapping[str, Any]) -> list[str]:
 
 def goldens() -> dict[str, str]:
     """Digest of each golden by name, from tests/golden."""
-    files = sorted((workbook.root() / "tests" / "golden").glob("*.json"))
-    return {
-        f"{file.stem}/{name}": entry["digest"]
-        for file in files
-        for name, entry in _json(file, file.stat().st_mtime_ns).items()
-    }
+    pairs = [(x.stem, _json(x)) for x in sorted(held().parent.glob("*.json"))]
+    return {f"{kind}/{x}": entry["digest"] for kind, of in pairs for x, entry in of.items()}
 
 
 def held() -> Path:
@@ -139,9 +134,9 @@ def of_settings(settings: Mapping[str, Any], columns: Mapping[str, Any]) -> list
         return []
     chosen = {k: v["name"] if isinstance(v, Mapping) else v for k, v in settings.items()}
     found = {f"{kind}/{columns[kind]}" for kind in ("method", "regime")}
-    for kind, part in PARTS.items():
-        # a file of one's own is in the settings, with its digest
-        for name in (x for x in str(chosen.get(kind, "")).split() if ":" not in x):
+    words = [(part, x) for kind, part in PARTS.items() for x in str(chosen.get(kind, "")).split()]
+    for part, name in words:
+        if ":" not in name:  # a file of one's own is in the settings, with its digest
             found.add(f"{part}/{METHODS.get(name, name) if part == 'method' else name}")
     if settings["loss"].get("smoothing") and chosen["loss"] == "softmax":
         found.add("loss/smoothed")
@@ -162,17 +157,11 @@ def numerical() -> str:
 # Code as it is parsed, once for each version of a file.
 
 
-@cache
-def _json(file: Path, _version: int) -> Any:
-    return json.loads(file.read_text(encoding="utf8"))
+_json = once_a_version(lambda file: json.loads(file.read_text(encoding="utf8")))
 
 
+@once_a_version
 def _code(file: Path) -> Code:
-    return _parsed(file, file.stat().st_mtime_ns)
-
-
-@cache
-def _parsed(file: Path, _version: int) -> Code:
     try:
         return code(file.read_text(encoding="utf8"))
     except SyntaxError as error:
@@ -181,11 +170,11 @@ def _parsed(file: Path, _version: int) -> Code:
 
 def _cells(notebook: str) -> Code:
     file = workbook.root() / "notebooks" / f"{notebook}.ipynb"
-    return _of_cells(file, file.stat().st_mtime_ns) if file.is_file() else code("")
+    return _of_cells(file) if file.is_file() else code("")
 
 
-@cache
-def _of_cells(file: Path, _version: int) -> Code:
+@once_a_version
+def _of_cells(file: Path) -> Code:
     """Of a training's cells, those up to the one that saves its scores: the others teach."""
     cells = workbook.code_cells(file, parameters=False)
     if file.stem.endswith("_train"):

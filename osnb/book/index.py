@@ -4,7 +4,6 @@ Titles, aims and needs are read from the notebooks' first cells, seconds and mem
 that `osnb outputs` keeps, reading time from the length of the text: nothing is typed twice.
 """
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,8 @@ from osnb.evidence import gallery
 
 MEASURED = "measured.csv"
 CITED = {digit: f"{name[:-4].capitalize()} et al. {name[-4:]}" for name, digit in PAPERS.items()}
+HEADS = ["notebook", "paper, section", "what you learn", "what you need before"]
+HEADS += ["run, s", "memory, GB", "read, min"]
 WORDS, LINE = 130, 4  # words of text read in a minute, seconds for a line of code
 
 
@@ -31,19 +32,13 @@ def paths() -> dict[str, list]:
 # What a notebook says of itself
 
 
-def cells(notebook: Path) -> list[dict]:
-    """Cells of a notebook, their source as one text."""
-    found = json.loads(notebook.read_text(encoding="utf8"))["cells"]
-    return [cell | {"source": "".join(cell["source"])} for cell in found]
-
-
 def about(notebook: Path) -> dict[str, str]:
     """Section, claim, learn and need, from the first cell.
 
     Raises:
         ValueError: the cell has no such title, or does not say what is learnt or needed.
     """
-    text = cells(notebook)[0]["source"]
+    text = workbook.cells(notebook)[0]["source"]
     title = re.match(r"# ([^:\n]+): (.+)", text)
     learn = re.search(r"\*\*You will learn\*\*(.+?)(?=\n\s*\n|\*\*You need|\Z)", text, re.S)
     need = re.search(r"\*\*You need\*\*(.+?)(?=\n\s*\n|Measured:|\Z)", text, re.S)
@@ -51,23 +46,18 @@ def about(notebook: Path) -> dict[str, str]:
         wanted = "'# Section: claim', **You will learn** and **You need**"
         raise ValueError(f"the first cell of {notebook.name} needs {wanted}")
     learn, need = (" ".join(x[1].split()).replace("|", r"\|") for x in (learn, need))
-    return {
-        "section": title[1],
-        "claim": title[2],
-        "learn": learn[:1].upper() + learn[1:],
-        "need": need[:1].upper() + need[1:],
-    }
+    capital = {"learn": learn[:1].upper() + learn[1:], "need": need[:1].upper() + need[1:]}
+    return {"section": title[1], "claim": title[2], **capital}
 
 
 def reading(notebook: Path) -> int:
     """Minutes to read a notebook up to its exercises, from its words and lines of code."""
     words = lines = 0
-    for cell in cells(notebook):
+    for cell in workbook.cells(notebook):
         before, end, _ = cell["source"].partition("## Exercises")
-        if cell["cell_type"] == "markdown":
-            words += len(before.split())
-        else:
-            lines += sum(bool(line.strip()) for line in before.splitlines())
+        code = cell["cell_type"] == "code"
+        words += 0 if code else len(before.split())
+        lines += sum(bool(line.strip()) for line in before.splitlines()) if code else 0
         if end:
             break
     return math.ceil(words / WORDS + lines * LINE / 60)
@@ -78,11 +68,9 @@ def reading(notebook: Path) -> int:
 
 def measured(root: Path) -> pd.DataFrame:
     """Seconds and gigabytes (both whole or to one decimal) of each notebook's default run."""
-    file = root / "notebooks" / MEASURED
-    found = pd.read_csv(file, index_col="notebook")
-    return pd.DataFrame(
-        {"seconds": found["seconds"].round().astype(int), "gb": (found["memory"] / 1e9).round(1)}
-    )
+    found = pd.read_csv(root / "notebooks" / MEASURED, index_col="notebook")
+    seconds, gigabytes = found["seconds"].round().astype(int), (found["memory"] / 1e9).round(1)
+    return pd.DataFrame({"seconds": seconds, "gb": gigabytes})
 
 
 def measure(root: Path, runs: Mapping[str, Mapping]) -> None:
@@ -107,8 +95,7 @@ def measure(root: Path, runs: Mapping[str, Mapping]) -> None:
     table = pd.concat([old.drop(index=[*rows], errors="ignore"), new])
     there = sorted(path.stem for path in (root / "notebooks").glob("*.ipynb"))
     table = table[table.index.isin(there)].sort_index().rename_axis("notebook")
-    with workbook.writing(file) as aside:
-        table.to_csv(aside, lineterminator="\n")
+    workbook.write_csv(file, table, index=True)
 
 
 # Tables
@@ -119,19 +106,12 @@ def notebooks(root: Path) -> pd.DataFrame:
     costs, rows = measured(root), []
     for path in sorted((root / "notebooks").glob("*.ipynb")):
         said, paper = about(path), CITED.get(path.stem[0], "all three")
-        cost = costs.loc[path.stem] if path.stem in costs.index else None
-        rows.append(
-            {
-                "notebook": f"[{path.stem}]({path.name})",
-                "paper, section": f"{paper}: {said['section']}",
-                "what you learn": said["learn"],
-                "what you need before": said["need"],
-                "run, s": "-" if cost is None else f"{cost['seconds']:.0f}",
-                "memory, GB": "-" if cost is None else f"{cost['gb']:.1f}",
-                "read, min": str(reading(path)),
-            }
-        )
-    return pd.DataFrame(rows)
+        cost = ("-", "-")
+        if path.stem in costs.index:
+            cost = f"{costs.at[path.stem, 'seconds']}", f"{costs.at[path.stem, 'gb']:.1f}"
+        row = [f"[{path.stem}]({path.name})", f"{paper}: {said['section']}", said["learn"]]
+        rows.append([*row, said["need"], *cost, str(reading(path))])
+    return pd.DataFrame(rows, columns=HEADS)
 
 
 def path(root: Path, sessions: Sequence) -> pd.DataFrame:

@@ -91,16 +91,13 @@ class App(IPKernelApp):
 
 def usage() -> dict[str, int | str | None]:
     """Bytes at the peak: `memory` of this process or its largest child, `gpu` of torch's."""
-    unit = 1 if sys.platform == "darwin" else 1024
     each = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    peak = max(resource.getrusage(who).ru_maxrss for who in each) * unit
-    torch = sys.modules.get("torch")
-    on_gpu = torch is not None and torch.cuda.is_initialized()
-    return {
-        "memory": peak,
-        "gpu": torch.cuda.max_memory_allocated() if on_gpu else None,
-        "device": torch.cuda.get_device_name() if on_gpu else "cpu",
-    }
+    peak = max(resource.getrusage(who).ru_maxrss for who in each)
+    memory, torch = peak * (1 if sys.platform == "darwin" else 1024), sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return {"memory": memory, "gpu": None, "device": "cpu"}
+    on_gpu = torch.cuda.max_memory_allocated()
+    return {"memory": memory, "gpu": on_gpu, "device": torch.cuda.get_device_name()}
 
 
 def main() -> None:

@@ -1,7 +1,6 @@
 """A run of weights that are there already: its scores table and stamp are like any other's."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -80,13 +79,12 @@ def _scored(
     torch.set_num_threads(values["threads"])
     here, exp = runs.begin(planned.notebook, values), experiment.of(values)
     if model:
-        here = replace(here, settings=here.settings | {"network": {"name": model}})
-        here = replace(here, columns=here.columns | {"network": model})
+        here.follows["settings"] |= {"network": {"name": model}}
+        here.follows["columns"] |= {"network": model}
     try:
         parts = exp.parts(experiment.Machine.of(values["machine"], data=values["data"]))
         table, inputs = predicted(exp, parts, files, model=model)
         here.save("scores", table=table, inputs=inputs)
     except (OSError, ValueError) as error:
-        told = {"name": type(error).__name__, "value": str(error), "cell": None}
-        return {"state": "failed", "error": told}
+        return record.failed(error)
     return {"state": "done", "unpublished": runs.publish(planned.directory, planned.figures)}

@@ -18,8 +18,8 @@ from typing import Any
 from osnb.base import workbook
 
 PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
-KEPT = 20  # attempts that run.json remembers
 PACKAGES += ("papermill", "distributed")
+KEPT = 20  # attempts that run.json remembers
 CODE = ("osnb", "notebooks", "params")
 STATES = ("running", "failed", "interrupted", "queued", "done")  # first what is not done
 NEEDED = {"notebook": str, "run": str, "state": str, "parameters": dict}  # of every run.json
@@ -78,14 +78,12 @@ def read(directory: Path) -> dict[str, Any] | None:
 
 def _is_whole(found: Any) -> bool:
     """Whether a run.json says what every reader of it needs."""
-    needed = NEEDED
-    if isinstance(found, dict) and found.get("state") in ("running", "queued"):
-        needed = NEEDED | {"host": str, "pid": int, "before": dict}
-        found = {"before": {}} | found
-    kinds = isinstance(found, dict) and all(
-        isinstance(found.get(key), kind) for key, kind in needed.items()
-    )
-    return kinds and found["state"] in STATES
+    if not isinstance(found, dict) or found.get("state") not in STATES:
+        return False
+    owned = found["state"] in ("running", "queued")
+    needed = NEEDED | ({"host": str, "pid": int, "before": dict} if owned else {})
+    found = {"before": {}} | found
+    return all(isinstance(found.get(key), kind) for key, kind in needed.items())
 
 
 def _broken(directory: Path) -> dict[str, Any]:
@@ -110,14 +108,11 @@ def named(*names: str) -> dict[str, dict[str, Any]]:
     there = {f"{run['notebook']}/{run['run']}": run for run in everything()}
     chosen = set()
     for name in names:
+        short = {run["run"]: key for key, run in there.items()}
+        called = ((key, (key, run["run"])) for key, run in there.items())
         # a run's name may hold what a pattern does not mean
-        meant = {
-            key
-            for key, run in there.items()
-            if name in (key, run["run"]) or fnmatchcase(key, name) or fnmatchcase(run["run"], name)
-        }
+        meant = {k for k, of in called if name in of or any(fnmatchcase(x, name) for x in of)}
         if not meant:
-            short = {run["run"]: key for key, run in there.items()}
             close = [short.get(x, x) for x in get_close_matches(name, [*there, *short], n=5)]
             nearest = plain(", ".join(close or [*there][:20])) or "none"
             raise ValueError(f"no run is called {name!r}; there are: {nearest}")
@@ -128,6 +123,18 @@ def named(*names: str) -> dict[str, dict[str, Any]]:
 def plain(text: str) -> str:
     """A text with what a terminal would obey written out: \\x1b of an escape."""
     return "".join(x if x.isprintable() or x in "\n\t" else repr(x)[1:-1] for x in text)
+
+
+def rows(file: Path, *columns: str) -> list[dict[str, Any]] | None:
+    """The rows of a run's parquet file, all columns or some; none if there is no whole one."""
+    if not file.is_file():
+        return None
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(file, columns=list(columns) or None).to_pylist()
+    except (OSError, ValueError, KeyError):
+        return None
 
 
 def _folders(runs: Path) -> list[str]:
@@ -151,17 +158,15 @@ def lock(directory: Path) -> Iterator[None]:
 
     folder = directory.parent.parent / ".locks" / directory.parent.name
     folder.mkdir(parents=True, exist_ok=True)
-    held_by_us = partial(held.__setitem__, directory)
-    file = FileLock(
-        folder / f"{directory.name}.lock", 0, fallback_to_soft=False, on_acquired=held_by_us
-    )
+    how = {"fallback_to_soft": False, "on_acquired": partial(held.__setitem__, directory)}
+    file = FileLock(folder / f"{directory.name}.lock", 0, **how)
     try:
         file.acquire()
     except OSError as error:
-        if error.errno == errno.ENOSYS:
-            said = f"{folder} lies on a file system without locks: set OSNB_OUT to another one"
-            raise OSError(errno.ENOSYS, said) from None
-        raise
+        if error.errno != errno.ENOSYS:
+            raise
+        said = f"{folder} lies on a file system without locks: set OSNB_OUT to another one"
+        raise OSError(errno.ENOSYS, said) from None
     try:
         yield
     finally:
@@ -227,6 +232,12 @@ def attempts(directory: Path) -> list[dict[str, Any]]:
     return [*before, brief][-KEPT:]
 
 
+def failed(error: BaseException) -> dict[str, Any]:
+    """How a run ends that an error has kept from being made."""
+    why = {"name": type(error).__name__, "value": str(error), "cell": None}
+    return {"state": "failed", "error": why}
+
+
 def queue(directory: Path, content: Mapping[str, Any]) -> None:
     """Say that this process is going to make the run in `directory`, unless another one is at it.
 
@@ -237,12 +248,11 @@ def queue(directory: Path, content: Mapping[str, Any]) -> None:
     """
     from filelock import Timeout
 
-    found = {**content, **owner(), "state": "queued"}
     with suppress(Timeout), lock(directory):
+        found = {**content, **owner(), "state": "queued", "attempts": attempts(directory)}
         before = read(directory)
         if before and before["state"] == "queued":
             before = before.get("before")
-        found["attempts"] = attempts(directory)
         if before:
             write(directory, found | {"before": before})
             return
@@ -272,7 +282,7 @@ def _machine() -> dict[str, Any]:
 
     return {
         "system": platform.platform(),
-        "processor": _processor(),
+        "processor": cpu("model name") or platform.processor(),
         "cpus": os.cpu_count(),
         "memory": psutil.virtual_memory().total,
         "gpus": gpus(),
@@ -285,10 +295,8 @@ def _machine() -> dict[str, Any]:
 def _tree(root: str) -> dict[str, Any]:
     """The commit, and whether code or parameters differ from it; asked once by each process."""
     changes = said("git", "-C", root, "status", "--porcelain", "--", *CODE)
-    return {
-        "commit": said("git", "-C", root, "rev-parse", "HEAD"),
-        "dirty": None if changes is None else bool(changes),
-    }
+    dirty = None if changes is None else bool(changes)
+    return {"commit": said("git", "-C", root, "rev-parse", "HEAD"), "dirty": dirty}
 
 
 def gpus() -> list[str]:
@@ -296,14 +304,11 @@ def gpus() -> list[str]:
     return (said("nvidia-smi", "--query-gpu=name", "--format=csv,noheader") or "").splitlines()
 
 
-def _processor() -> str:
-    """The processor's name; /proc tells more than Python does."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
+def cpu(what: str) -> str:
+    """What /proc says of the first core, which is more than Python knows; empty elsewhere."""
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text().splitlines() if file.is_file() else []
+    return next((x.partition(":")[2].strip() for x in lines if x.startswith(what)), "")
 
 
 def now() -> str:

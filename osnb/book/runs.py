@@ -29,20 +29,14 @@ class Run:
     Attributes:
         notebook: its name, without suffix.
         name: of the run.
-        parameters: those that its numbers follow from, and `run`.
         directory: where it writes.
-        settings: everything that a training's Experiment has resolved; empty for others.
-        columns: benchmark, split, network, regime, method and seed of a training.
-        goldens: digest of what its code computes, by name.
+        follows: what its numbers follow from besides inputs, of `follows_from`.
     """
 
     notebook: str
     name: str
-    parameters: dict[str, Any]
     directory: Path
-    settings: dict[str, Any]
-    columns: dict[str, Any]
-    goldens: dict[str, str]
+    follows: dict[str, dict[str, Any]]
 
     def save(
         self,
@@ -73,28 +67,20 @@ class Run:
 
             tables.write(self.directory / f"{name}.parquet", table, stamp)
             return
-        written = []
-        for suffix, what in {".svg": figure, ".csv": table, ".tex": latex or None}.items():
-            if what is not None:
-                written.append(f"{name}{suffix}")
-                with workbook.writing(self.directory / written[-1]) as aside:
-                    _write(aside, what)
+        given = {f"{name}.svg": figure, f"{name}.csv": table, f"{name}.tex": latex or None}
+        written = {file: what for file, what in given.items() if what is not None}
+        for file, what in written.items():
+            with workbook.writing(self.directory / file) as aside:
+                _write(aside, what)
         explained = stamps.explained(self.directory, *written)
         told = {"headline": headline} if headline else {}
         stamps.write(self.directory / f"{name}.json", stamp | explained | told)
 
     def stamp(self) -> dict[str, Any]:
         """What the run's files follow from; no clock, commit or device, so equal runs agree."""
-        return {
-            "notebook": self.notebook,
-            "run": self.name,
-            "parameters": self.parameters,
-            "settings": self.settings,
-            "columns": self.columns,
-            "goldens": self.goldens,
-            "inputs": {},
-            "versions": workbook.versions("torch", "numpy"),
-        }
+        versions = workbook.versions("torch", "numpy")
+        own = {"notebook": self.notebook, "run": self.name}
+        return own | self.follows | {"inputs": {}, "versions": versions}
 
 
 def _write(path: Path, what: Any) -> None:
@@ -128,7 +114,7 @@ def begin(notebook: str, names: Mapping[str, Any]) -> Run:
     if before != json.loads(json.dumps(begun)):
         _supersede(directory)
         workbook.write_json(file, begun)
-    return Run(notebook, name, directory=directory, **begun)
+    return Run(notebook, name, directory, begun)
 
 
 def follows_from(notebook: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,8 +148,7 @@ def sweep(directory: Path) -> None:
 
 def _supersede(directory: Path) -> None:
     """Move what the folder holds to its `superseded/`, where one generation is kept."""
-    old: Iterable[Path] = [file for file in directory.glob("*") if file.name not in KEPT]
-    if not old:
+    if not (old := [file for file in directory.glob("*") if file.name not in KEPT]):
         return
     shutil.rmtree(directory / "superseded", ignore_errors=True)
     (directory / "superseded").mkdir()
@@ -177,13 +162,17 @@ def _supersede(directory: Path) -> None:
 def results(directory: Path) -> dict[str, str]:
     """Hash of each file of a run that is a result: figures, tables, stamps, scores, history."""
     names = {file.name for pattern in RESULTS for file in directory.glob(pattern)} - stamps.RECORDS
-    return {name: workbook.file_hash(directory / name) for name in sorted(names)}
+    return hashes(directory, names)
 
 
 def beside(directory: Path) -> dict[str, str]:
     """Hash of each file of a run that is no result: its notebook, checkpoints, how it began."""
     files = {file.name for file in directory.glob("[!.]*") if file.is_file()}
-    names = files - {"run.json"} - results(directory).keys()
+    return hashes(directory, files - {"run.json"} - results(directory).keys())
+
+
+def hashes(directory: Path, names: Iterable[str]) -> dict[str, str]:
+    """sha256 of files of a folder, by name, sorted."""
     return {name: workbook.file_hash(directory / name) for name in sorted(names)}
 
 
@@ -223,15 +212,15 @@ def keep_outputs(notebook: Path, executed: Path) -> None:
     Raises:
         ValueError: the copy has other code.
     """
-    ours, theirs = (json.loads(path.read_text()) for path in (notebook, executed))
-    pairs = zip(_code_cells(ours), _code_cells(theirs), strict=True)
-    for number, (cell, ran) in enumerate(pairs, start=1):
-        if "".join(cell["source"]) != "".join(ran["source"]):
+    ours = json.loads(notebook.read_text())
+    code = [cell for cell in ours["cells"] if cell["cell_type"] == "code"]
+    # without the one that papermill injected
+    made = [x for x in workbook.cells(executed, "code") if "injected-parameters" not in x["tags"]]
+    for number, (cell, ran) in enumerate(zip(code, made, strict=True), start=1):
+        if "".join(cell["source"]) != ran["source"]:
             raise ValueError(f"{executed} has other code than {notebook} in code cell {number}")
-        cell |= {
-            "execution_count": number,
-            "outputs": [_cleaned(out, number) for out in ran["outputs"]],
-        }
+        outputs = [_cleaned(out, number) for out in ran["outputs"]]
+        cell |= {"execution_count": number, "outputs": outputs}
     for cell in ours["cells"]:
         cell["metadata"] = {k: v for k, v in cell["metadata"].items() if k in CELL}
     ours["metadata"] = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
@@ -240,16 +229,7 @@ def keep_outputs(notebook: Path, executed: Path) -> None:
         aside.write_text(text + "\n", encoding="utf8")
 
 
-def _code_cells(notebook: dict) -> list[dict]:
-    """The code cells, without the one that papermill injected."""
-    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    return [x for x in cells if "injected-parameters" not in x["metadata"].get("tags", [])]
-
-
 def _cleaned(output: dict, number: int) -> dict:
-    output = dict(output)
-    if "execution_count" in output:
-        output["execution_count"] = number
-    if "data" in output:
-        output["data"] = {k: v for k, v in output["data"].items() if k != WIDGET}
-    return output
+    own = {"execution_count": number}
+    own["data"] = {k: v for k, v in output.get("data", {}).items() if k != WIDGET}
+    return output | {key: own[key] for key in own if key in output}

@@ -21,6 +21,10 @@ VERDICTS = {
     "parameters": "the params file, or what its names stand for, says otherwise now",
     "inputs": "a run that it was computed from has other data, is gone, or does not follow",
 }
+UNHELD = (
+    "numerical code has changed since it was last held against the goldens, by which the "
+    "verdicts go: osnb verify --golden does it\n"
+)
 # asked once for each folder, and for each notebook, by `verify`
 _data, _described = cache(stamps.data), cache(described)
 EXPLAINED = ("*.svg", "*.csv", "*.tex", "scores*.parquet")  # files that need a stamp
@@ -42,6 +46,7 @@ class Artefact:
 
     @property
     def key(self) -> str:
+        """NOTEBOOK/RUN of its folder."""
         return f"{self.path.parent.parent.name}/{self.path.parent.name}"
 
 
@@ -51,14 +56,13 @@ def verify() -> list[dict[str, str]]:
         cached.cache_clear()
     artefacts = [each for folder in _folders() for each in _artefacts(folder)]
     verdicts = {each.path: each.wrong or _own(each) for each in artefacts}
-    tables = _tables(artefacts)
-    rows = []
+    tables, rows = _tables(artefacts), []
     for each in artefacts:
-        verdict, what = verdicts[each.path]
-        if verdict == "follows":
-            verdict, what = _from_inputs(each, tables, verdicts) or (verdict, what)
-        row = {"artefact": shown(each.path), "run": each.key, "verdict": verdict, "what": what}
-        rows.append(row)
+        verdict = verdicts[each.path]
+        if verdict[0] == "follows":
+            verdict = _from_inputs(each, tables, verdicts) or verdict
+        row = {"artefact": shown(each.path), "run": each.key}
+        rows.append(row | dict(zip(("verdict", "what"), verdict, strict=True)))
     return rows
 
 
@@ -80,12 +84,8 @@ def hold() -> None:
 def held() -> str:
     """A line, if numerical code has changed since the goldens were last held against it."""
     file = follows.held()
-    if not file.is_file() or file.read_text(encoding="utf8").strip() == follows.numerical():
-        return ""
-    return (
-        "numerical code has changed since it was last held against the goldens, by which the "
-        "verdicts go: osnb verify --golden does it\n"
-    )
+    same = not file.is_file() or file.read_text(encoding="utf8").strip() == follows.numerical()
+    return "" if same else UNHELD
 
 
 def params_file(notebook: str, run: str) -> Path | None:
@@ -115,11 +115,10 @@ def _artefacts(folder: Path) -> Iterator[Artefact]:
         yield Artefact(folder / "run", None, wrong)
     for file in sorted(file for pattern in EXPLAINED for file in folder.glob(pattern)):
         if file.name not in explained:
-            broken = file.with_suffix(".json").is_file()
-            wrong = ("edited", f"its stamp {file.stem}.json is not whole, or was edited")
-            yield Artefact(
-                file, None, wrong if broken else ("unstamped", f"no stamp lists {file.name}")
-            )
+            wrong = ("unstamped", f"no stamp lists {file.name}")
+            if file.with_suffix(".json").is_file():
+                wrong = ("edited", f"its stamp {file.stem}.json is not whole, or was edited")
+            yield Artefact(file, None, wrong)
 
 
 def _of_run(folder: Path) -> tuple[str, str] | None:
@@ -133,11 +132,10 @@ def _of_run(folder: Path) -> tuple[str, str] | None:
 
 def _bytes(folder: Path, files: Mapping[str, str]) -> tuple[str, str] | None:
     """What is wrong with the files of a stamp."""
-    for name, sha256 in files.items():
+    for name in runs.changed(folder, files)[:1]:
         if not (folder / name).is_file():
             return "missing", f"{name} is gone"
-        if workbook.file_hash(folder / name) != sha256:
-            return "edited", f"{name} has other bytes than its stamp says"
+        return "edited", f"{name} has other bytes than its stamp says"
     return None
 
 
@@ -149,15 +147,14 @@ def _own(artefact: Artefact) -> tuple[str, str]:
         return "edited", f"its stamp is that of {notebook}/{run}"
     if not (workbook.root() / "notebooks" / f"{notebook}.ipynb").is_file():
         return "code", f"{notebook} is gone"
-    verdict, wrong = "code", ""
+    verdict = "code"
     try:
         if names := _changed(notebook, tuple(sorted(stamp["goldens"].items()))):
             return "code", f"computes otherwise now: {', '.join(names)}"
         verdict = "parameters"
-        wrong = _otherwise(stamp)
+        return ("parameters", wrong) if (wrong := _otherwise(stamp)) else ("follows", "")
     except Exception as error:  # whatever a broken file does to its reader
-        wrong = f"{notebook} or what it needs cannot be read: {error}".partition("\n")[0]
-    return (verdict, wrong) if wrong else ("follows", "")
+        return verdict, f"{notebook} or what it needs cannot be read: {error}".partition("\n")[0]
 
 
 @cache
@@ -172,13 +169,13 @@ def _otherwise(stamp: Mapping[str, Any]) -> str:
         return ""
     now = workbook.declared(workbook.root() / "notebooks" / f"{notebook}.ipynb")
     now |= plans.read(file)
-    if names := sorted((now.keys() ^ then.keys()) - workbook.LOCAL):
-        return f"params/{notebook}/{file.name} says otherwise: {', '.join(names)}"
     values = {name: then.get(name, now[name]) for name in now}  # json has sorted them
-    if experiment.variant(file.stem, now, values) != stamp["run"]:
+    names = sorted((now.keys() ^ then.keys()) - workbook.LOCAL)
+    if not names and experiment.variant(file.stem, now, values) != stamp["run"]:
         differ = [x for x in now if x not in workbook.LOCAL and then[x] != now[x]]
         named = {x for x in differ if workbook.difference(x, then[x]) in stamp["run"]}
         names = [x for x in differ if x not in named] or ["the run's name"]
+    if names:
         return f"params/{notebook}/{file.name} says otherwise: {', '.join(names)}"
     if runs.settled(values)[0] != stamp["settings"]:
         return f"the names in params/{notebook}/{file.name} stand for other settings"
@@ -208,13 +205,15 @@ def _from_inputs(
         table = tables.get((stamp["notebook"][:1], run))
         if table is None:
             return "inputs", f"made from {run}, whose scores table is gone"
-        name = f"{table.path.parent.parent.name}/{run}"
-        if verdicts[table.path][0] != "follows":
-            return "inputs", f"made from {name}, which does not follow ({verdicts[table.path][0]})"
-        if _data(table.path.parent) != digest:
-            return "inputs", f"made from {name}, which has other data now"
-        if not _counts(table.stamp):
-            return "inputs", f"made from {name}, a variant of what params/ describes, left out now"
+        verdict, why = verdicts[table.path][0], ""
+        if verdict != "follows":
+            why = f"which does not follow ({verdict})"
+        elif _data(table.path.parent) != digest:
+            why = "which has other data now"
+        elif not _counts(table.stamp):
+            why = "a variant of what params/ describes, left out now"
+        if why:
+            return "inputs", f"made from {table.key}, {why}"
     return None
 
 

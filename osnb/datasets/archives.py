@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from osnb.base.labels import written
 from osnb.datasets.images import BrokenImage, Images, kept, like
 from osnb.datasets.photographs import decode
 from osnb.datasets.readers import by_class, divided, names_in, photographs, rows
-from osnb.datasets.small import fixed, need, packed
+from osnb.datasets.small import fixed, need, packed, pairs
 
+PAGE = "It comes from the data set's own page."
 CUB = "CUB_200_2011 with images.txt, classes.txt, image_class_labels.txt, train_test_split.txt"
 CARS = "Stanford Cars with cars_annos.mat, and the images in the folder that it names"
 AIRCRAFT = "FGVC-Aircraft's data/ with images/ and images_variant_{train,val,test}.txt"
@@ -45,10 +47,8 @@ def cub(root: Path, *, resize: int = 512, crop: int = 448, cache: str = "") -> I
         FileNotFoundError: one of its lists is missing.
         ValueError: the lists do not name the same images, or the cache's disk is too small.
     """
-    root = Path(root)
-    tables = [_pairs(root / f"{name}.txt") for name in ("images", "image_class_labels")]
-    paths, labels, train = *tables, _pairs(root / "train_test_split.txt")
-    names = _pairs(root / "classes.txt")
+    root, lists = Path(root), ("images", "image_class_labels", "train_test_split", "classes")
+    paths, labels, train, names = (pairs(root / f"{name}.txt", CUB, PAGE) for name in lists)
     if not paths.keys() == labels.keys() == train.keys():
         raise ValueError(
             f"{root}: need the same images in all lists; got {len(paths)} in images.txt, "
@@ -61,22 +61,6 @@ def cub(root: Path, *, resize: int = 512, crop: int = 448, cache: str = "") -> I
     return _divided(root, files, resize=resize, crop=crop, cache=cache)
 
 
-def cub_attributes(root: Path) -> pd.DataFrame:
-    """CUB's attributes: a row a class, by the id that `cub` gives it; percent of annotators.
-
-    Args:
-        root: the folder CUB_200_2011.
-
-    Raises:
-        FileNotFoundError: attributes/class_attribute_labels_continuous.txt is missing.
-    """
-    root = Path(root)
-    path = root / "attributes" / "class_attribute_labels_continuous.txt"
-    _need(path, CUB)
-    names = list(_pairs(root / "classes.txt").values())
-    return pd.read_csv(path, sep=r"\s+", header=None).set_axis(names)
-
-
 def cars(root: Path, *, resize: int = 512, crop: int = 448, cache: str = "") -> Images:
     """Stanford Cars from cars_annos.mat; `wnid` is the class's name, with - for /. See `cub`.
 
@@ -86,9 +70,10 @@ def cars(root: Path, *, resize: int = 512, crop: int = 448, cache: str = "") -> 
     from scipy.io import loadmat
 
     root = Path(root)
-    _need(root / "cars_annos.mat", CARS)
+    need(root / "cars_annos.mat", CARS, PAGE)
     content = loadmat(root / "cars_annos.mat", squeeze_me=True)
     names = [str(name).replace("/", "-") for name in content["class_names"]]
+    written(names, f"a class of {root / 'cars_annos.mat'}")
     files = [
         ("test" if one["test"] else "train", names[one["class"] - 1], Path(path).name, path)
         for one in content["annotations"]
@@ -109,37 +94,13 @@ def aircraft(root: Path, *, resize: int = 512, crop: int = 448, cache: str = "")
     Raises:
         FileNotFoundError: one of its lists is missing.
     """
+    root = Path(root)
     files = [
         ("test" if part == "test" else "train", label, f"{name}.jpg", f"images/{name}.jpg")
         for part in ("train", "val", "test")
-        for name, label in _pairs(Path(root) / f"images_variant_{part}.txt", AIRCRAFT).items()
+        for name, label in pairs(root / f"images_variant_{part}.txt", AIRCRAFT, PAGE).items()
     ]
-    return _divided(Path(root), files, resize=resize, crop=crop, cache=cache)
-
-
-def aircraft_levels(root: Path) -> pd.DataFrame:
-    """Family and manufacturer of each variant, by variant, from the labels of the test images.
-
-    Args:
-        root: as for `aircraft`.
-
-    Raises:
-        FileNotFoundError: one of its lists is missing.
-    """
-    kinds = ("variant", "family", "manufacturer")
-    lists = {kind: _pairs(Path(root) / f"images_{kind}_test.txt", AIRCRAFT) for kind in kinds}
-    return pd.DataFrame(lists).drop_duplicates("variant").set_index("variant").sort_index()
-
-
-def _need(path: Path, layout: str) -> None:
-    need(path, layout, "It comes from the data set's own page.")
-
-
-def _pairs(path: Path, layout: str = CUB) -> dict[str, str]:
-    """First word and rest of every line."""
-    _need(path, layout)
-    lines = path.read_text().splitlines()
-    return dict(line.strip().split(" ", 1) for line in lines if line.strip())
+    return _divided(root, files, resize=resize, crop=crop, cache=cache)
 
 
 def _divided(root: Path, files: Sequence[tuple[str, str, str, str]], **settings) -> Images:

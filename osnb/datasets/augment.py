@@ -10,7 +10,7 @@ First come crop, flip and cutout, which compute no pixel, then who gets which of
 and how strong.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Generator, Tensor
@@ -272,13 +272,5 @@ def _signed(value: Tensor, kinds: Tensor, coins: Tensor, ops: Sequence[str]) -> 
     return torch.where(coins & (directed > 0), -value, value)
 
 
-class Transforms(Catalogue):
-    """A catalogue whose functions get their generator with every call."""
-
-    def bind(self, name: str, **settings) -> Callable[..., Tensor]:
-        """As `Catalogue.bind`, for settings such as n, m, ops and severity."""
-        return super().bind(name, generator=None, **settings)
-
-
 MOVES = (none, flip, crop_flip, crop_flip_cutout, randaugment_crop_flip, crop_flip_augmix)
-AUGMENT = Transforms({move.__name__: move for move in MOVES})
+AUGMENT = Catalogue({move.__name__: move for move in MOVES})

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
@@ -49,6 +50,19 @@ class BrokenImage(ValueError):
     """An image that does not decode; the message names it."""
 
 
+def one_each(rows: pd.DataFrame, place: Path | str) -> pd.DataFrame:
+    """The rows of a data set, if each of its files is one image.
+
+    Raises:
+        ValueError: a file is two, such as one under two classes.
+    """
+    if "path" in rows and (twice := rows["path"].duplicated()).any():
+        path = rows.loc[twice, "path"].iloc[0]
+        under = ", ".join(rows.loc[rows["path"] == path, "sample"])
+        raise ValueError(f"{place} needs one class and split for each image; {path!r} is {under}")
+    return rows
+
+
 def kept(
     rows: pd.DataFrame, load: Callable[..., np.ndarray], shape: tuple, *, together: bool = False
 ) -> Images:
@@ -71,7 +85,7 @@ def kept(
             done[part] = True
         return torch.from_numpy(pixels)[torch.from_numpy(positions)]
 
-    return Images(rows, read, shape)
+    return Images(one_each(rows, "a data set"), read, shape)
 
 
 def joined(parts: Mapping[str, Images]) -> Images:

@@ -90,7 +90,7 @@ def listed(place: Path) -> pd.DataFrame:
         ]
         table = pd.DataFrame(rows, columns=["path", "wnid", "split"])
         table["unit"] = table["path"]
-    if (twice := table["path"].duplicated()).any():
+    if (twice := table["path"].map(os.path.normpath).duplicated()).any():
         raise ValueError(f"{place}: {table.loc[twice, 'path'].iloc[0]!r} is listed twice")
     return table.sort_values(["wnid", "path"], ignore_index=True)
 

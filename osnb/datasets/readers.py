@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import torch
 
-from osnb.datasets.images import Images, kept
+from osnb.base.labels import written
+from osnb.datasets.images import Images, kept, one_each
 from osnb.datasets.photographs import Files, stored
-from osnb.datasets.small import fix_all, need, packed, square
+from osnb.datasets.small import fix_all, need, packed, pairs, square
 
 SUFFIXES = (".jpeg", ".jpg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 WNID = re.compile(r"n\d{8}")
@@ -25,11 +26,13 @@ def names_in(folder: Path) -> list[str]:
 
     Raises:
         FileNotFoundError: it holds none.
+        ValueError: the name of one has a lone surrogate in it.
     """
     names = [name for name in os.listdir(folder) if name.lower().endswith(SUFFIXES)]
     names = sorted(name for name in names if not name.startswith("."))  # macOS leaves ._name
     if not names:
         raise FileNotFoundError(f"{folder} holds no image file ({', '.join(SUFFIXES)})")
+    written(names, f"an image of {folder}")
     return names
 
 
@@ -46,6 +49,7 @@ def by_class(
 
     Raises:
         FileNotFoundError: there is no such folder, or an empty one.
+        ValueError: a name has a lone surrogate in it.
     """
     names = sorted(os.listdir(root / folder))
     is_class = WNID.fullmatch if wnids else lambda name: (root / folder / name).is_dir()
@@ -53,6 +57,7 @@ def by_class(
     if not classes:
         kind = "a wnid (n02084071)" if wnids else "a class"
         raise FileNotFoundError(f"{root / folder} holds no folder named after {kind}")
+    written(classes, f"a class of {root / folder}")
     places = {label: "/".join(filter(None, (folder, label, inner))) for label in classes}
     return [
         (label, name, f"{place}/{name}")
@@ -117,7 +122,7 @@ def photographs(
             np.copyto(pixels[i], window)
         return torch.from_numpy(pixels)
 
-    return Images(table, read, (3, crop, crop), crops=True)
+    return Images(one_each(table, root), read, (3, crop, crop), crops=True)
 
 
 def _window(photo: np.ndarray, crop: int, place: np.ndarray | None) -> np.ndarray:
@@ -255,10 +260,10 @@ def tinyimagenet(root: Path) -> Images:
     if not notes.exists() and (root / TINY).is_file():
         return packed(root, file=TINY, column="wnid", side=64)
     layout = "Tiny ImageNet as train/<wnid>/images/, val/images/ and val/val_annotations.txt"
-    for path in (root / "train", notes):
-        need(path, layout, "It is cs231n.stanford.edu/tiny-imagenet-200.zip, unpacked.")
-    fields = [line.split("\t") for line in notes.read_text().splitlines()]
-    val = [(wnid, name, f"val/images/{name}") for name, wnid, *_ in fields]
+    source = "It is cs231n.stanford.edu/tiny-imagenet-200.zip, unpacked."
+    need(root / "train", layout, source)
+    lines = pairs(notes, layout, source, between="\t").items()
+    val = [(rest.split("\t")[0], name, f"val/images/{name}") for name, rest in lines]
     table = divided(by_class(root, "train", "images"), val, tested="val")
     paths = [root / path for path in table["path"]]
     return kept(table, lambda i: square(paths[i].read_bytes(), paths[i], 64), (3, 64, 64))

@@ -72,6 +72,29 @@ def need(path: Path, layout: str, source: str) -> None:
         raise FileNotFoundError(f"there is no {path}: needed {layout}. {source} {AT_HAND}")
 
 
+def pairs(path: Path, layout: str, source: str, *, between: str = " ") -> dict[str, str]:
+    """First word and rest of every line of a list, such as an image's name and its class.
+
+    Raises:
+        FileNotFoundError: there is no such file, as `need` says it.
+        ValueError: it is no text in UTF-8, a line has one word alone, or a first word stands in two
+            lines that differ.
+    """
+    need(path, layout, source)
+    found: dict[str, str] = {}
+    try:
+        lines = path.read_text(encoding="utf8").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no list in UTF-8: {error}") from None
+    for line in filter(str.strip, lines):
+        name, _, rest = line.strip().partition(between)
+        if not rest:
+            raise ValueError(f"{path} needs two words in each line; got {line!r}")
+        if found.setdefault(name, rest) != rest:
+            raise ValueError(f"{path} gives {name!r} twice: {found[name]!r} and {rest!r}")
+    return found
+
+
 TESTS = ("test", "val", "valid", "validation")  # words for the test set
 
 

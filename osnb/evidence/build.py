@@ -14,8 +14,7 @@ import pandas as pd
 
 from osnb import metrics
 from osnb.evidence import tables
-from osnb.evidence.names import CONFIDENCE, printed_as
-from osnb.evidence.tasks import CCR, TASKS, Part, Tasks
+from osnb.evidence.names import CCR, CONFIDENCE, TASKS, Part, Tasks, printed_as
 
 OF_RUN = ["run", "size", "benchmark", "place", "split", "network", "regime", "method", "seed"]
 KEYS = [*OF_RUN, "rule", "printed", "task", "source"]
@@ -151,11 +150,6 @@ def least(*numbers: np.ndarray) -> np.ndarray:
     its interval lies on the cautious side.
     """
     return np.min(numbers, axis=0)
-
-
-def close(number: np.ndarray, stated: float | np.ndarray, *, within: float) -> np.ndarray:
-    """(1 + R,) how much closer than `within` a number is to the stated one; in its unit."""
-    return within - np.abs(number - stated)
 
 
 def evidence(

@@ -4,7 +4,6 @@ What an artefact compares stands in its stamp, where its notebook saved it: `tab
 """
 
 import json
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -16,27 +15,15 @@ SIZES = ("mini", "tiny", "paper")
 SHOWS = {"full": "show what the paper's does", "part": "are parts", "stand-in": "are stand-ins"}
 SHOWS |= {"not made": "are not made"}
 NOT_MADE = dict.fromkeys(("run", "size", "folder", "compared", "theirs", "ours"), "")
-PAPERS = {
-    "palechor2023": "Palechor, Bhoumik, Günther: Large-Scale Open-Set Classification Protocols for "
-    "ImageNet (WACV 2023)",
-    "vaze2022": "Vaze, Han, Vedaldi, Zisserman: Open-Set Recognition: a Good Closed-Set Classifier "
-    "is All You Need? (ICLR 2022)",
-    "kim2021": "Kim, Koo, Hwang: A Unified Benchmark for the Unknown Detection Capability of Deep "
-    "Neural Networks (Expert Systems with Applications, 2023)",
-}
-READING = {  # how to read the numbers compared
-    "palechor2023": "Three numbers are those of P1, P2 and P3.",
-}
+_TEXTS = pd.read_csv(workbook.PACKAGE / "evidence" / "papers.csv", index_col="paper").fillna("")
+PAPERS = _TEXTS["title"].to_dict()
+READING = _TEXTS["reading"].to_dict()  # how to read the numbers compared
+FRONT = _TEXTS["front"].str.split("; ").to_dict()  # parts that the front page shows
 KNOWN = ("paper", "artefact", "kind", "title", "shows", "missing")
 LISTED = workbook.PACKAGE / "evidence" / "artefacts.csv"
 MARKS = "<!-- {name}: start -->\n", "<!-- {name}: end -->"
 SIZE_NAMES = {"mini": "miniature", "tiny": "photographs at 32 px"}
 FINDINGS = "13_palechor_results"
-FRONT = {  # on the front page below what was trained: all follow from the papers' own classes
-    "palechor2023": ("Figure 1", "Table 1", "Table 3", "Table 4", "Table 5"),
-    "vaze2022": ("Table 2",),
-    "kim2021": ("Table 2", "Table 4", "Figure 3", "Figure 4"),
-}
 
 
 def artefacts(*bases: Path) -> pd.DataFrame:
@@ -51,20 +38,16 @@ def artefacts(*bases: Path) -> pd.DataFrame:
         theirs, ours; the last six are empty where no run made it.
     """
     rows = []
-    for row in pd.read_csv(LISTED, keep_default_na=False).itertuples():
-        known = {name: getattr(row, name) for name in KNOWN}
-        for notebook, file in _parts(row.notebook.split(), row.files.split()):
+    for row in pd.read_csv(LISTED, keep_default_na=False).to_dict("records"):
+        known, files = {name: row[name] for name in KNOWN}, row["files"].split()
+        notebooks = row["notebook"].split()
+        if len(notebooks) not in {1, len(files)}:
+            raise ValueError(f"one notebook, or one per file of {files}; got {notebooks}")
+        for notebook, file in zip(notebooks * (len(files) // len(notebooks)), files, strict=True):
             part = file.capitalize().replace("_", " ")
             here = known | {"part": part, "notebook": notebook, "file": file}
             rows += [here | run for run in _made(notebook, file, bases) or [NOT_MADE]]
     return pd.DataFrame(rows)
-
-
-def _parts(notebooks: list[str], files: list[str]) -> list[tuple[str, str]]:
-    """Each file with its notebook: its own, or the one that makes all of them."""
-    if len(notebooks) not in {1, len(files)}:
-        raise ValueError(f"one notebook, or one per file of {files}; got {notebooks}")
-    return list(zip(cycle(notebooks), files))
 
 
 def _made(notebook: str, file: str, bases: tuple[Path, ...]) -> list[dict]:
@@ -99,14 +82,10 @@ def shown(made: pd.DataFrame) -> pd.DataFrame:
         filled, printed = map(sum, zip(*runs.groupby("part")["cells"].max(), strict=True))
         shows = parts["shows"].iloc[0]
         shows = "part" if shows == "full" and filled < printed else shows
-        row = {
-            "paper": paper,
-            "artefact": name,
-            "shows": shows if parts["run"].any() else "not made",
-        }
-        row |= {"cells": f"{filled} of {printed}" if printed else ""}
-        rows.append(row | {"missing": parts["missing"].iloc[0]})
-    return pd.DataFrame(rows)
+        shows = shows if parts["run"].any() else "not made"
+        cells = f"{filled} of {printed}" if printed else ""
+        rows.append([paper, name, shows, cells, parts["missing"].iloc[0]])
+    return pd.DataFrame(rows, columns=["paper", "artefact", "shows", "cells", "missing"])
 
 
 def _cells(run: Any) -> tuple[int, int]:
@@ -174,9 +153,9 @@ def rows(root: Path, paper: str) -> pd.DataFrame:
     table = []
     for part, runs in made.groupby("part", sort=False):
         ours = dict(zip(runs["size"], runs["ours"], strict=True))
-        row = {"artefact": part, "shows": shows[runs["artefact"].iloc[0]].removesuffix(", ")}
-        row |= {"compared": runs["compared"].iloc[0]}
-        row |= {"paper": runs["theirs"].iloc[0]}
+        first = runs.iloc[0]
+        row = {"artefact": part, "shows": shows[first["artefact"]].removesuffix(", ")}
+        row |= {"compared": first["compared"], "paper": first["theirs"]}
         row |= {name: ours.get(size, "") for size, name in SIZE_NAMES.items()}
         table.append(row | {"files": "; ".join(_links(root, run) for run in runs.itertuples())})
     return pd.DataFrame(table)

@@ -6,7 +6,7 @@ import pandas as pd
 from osnb.evidence import tables
 from osnb.evidence.build import KEYS, OF_RUN, Evidence
 from osnb.evidence.frames import need
-from osnb.evidence.tasks import NOISE, UNKNOWN, WITHOUT, WRONG, printed_sources
+from osnb.evidence.names import NOISE, UNKNOWN, WRONG, printed_sources
 
 # measures, how they are printed, and tasks
 MEASURES = {"ACC": "accuracy", "AURC_x1000": "aurc", "AUROC": "auroc", "FPR_95TPR": "fpr95"}
@@ -15,19 +15,6 @@ TASKS = {"classification": WRONG, "misclassification_detection": WRONG}
 TASKS |= {"near_ood_detection": "near", "far_ood_detection": "far", "unknown_detection": UNKNOWN}
 TABLES = {"cifar": 5, "imagenet": 6}
 IN_TABLE_2 = {"cifar": "CIFAR", "imagenet": "ImageNet"}
-# what a set is called in Tables 5 and 6, by its name in evidence
-SETS = {"cifar": {"known": "CIFAR-40", "near": "CIFAR-60", "all": "CIFAR-based (all)"}}
-SETS["cifar"] |= {"lsun-fix": "LSUN-FIX", "svhn": "SVHN", "dtd": "DTD"}
-SETS["cifar"] |= {"gaussian noise": "Gaussian Noise", WITHOUT: "all but noise"}
-SETS["imagenet"] = {"known": "ImageNet-200", "near": "Near ImageNet-200"}
-SETS["imagenet"] |= {"food-32": "Food-32", "caltech-45": "Caltech-45", "places-82": "Places-82"}
-SETS["imagenet"] |= {"all": "ImageNet-based (all)"}
-# what stands in their places in the miniature
-STANDS = {"cifar": {"CIFAR-40": "40 drawn things", "CIFAR-60": "near drawn things"}}
-STANDS["cifar"] |= {"LSUN-FIX": "drawn scenes", "SVHN": "digits in fonts", "DTD": "patterns"}
-STANDS["imagenet"] = {"ImageNet-200": "40 drawn things", "Near ImageNet-200": "near drawn things"}
-STANDS["imagenet"] |= {"Food-32": "letters in fonts", "Caltech-45": "Omniglot"}
-STANDS["imagenet"] |= {"Places-82": "drawn scenes"}
 DIVIDED = "train and validation"
 TRAINED_ON = ("CIFAR-40", "ImageNet-200", "External ImageNet-394")  # of all training images
 HEADS = {"accuracy": "ACC, %", "aurc": "AURC x 1000", "e_aurc": "E-AURC x 1000"}
@@ -35,6 +22,17 @@ HEADS |= {"auroc": "AUROC, %", "fpr95": "FPR95, %"}
 SOFTMAX = ["printed", "kind", "class", "known", "softmax", "runs"]
 CONCENTRATION = "concentration"  # on one known class, of the mean softmax of a far set
 SETTING = ["place", "task", "source", "metric"]  # of one number of a method
+
+
+def _called(name: str, other: str) -> dict[str, dict[str, str]]:
+    """By benchmark, one name of each set by another, of those that have both."""
+    rows = tables.texts("kim2021", "sets")
+    groups = rows[rows[other] != ""].groupby("place")
+    return {place: dict(zip(part[name], part[other], strict=True)) for place, part in groups}
+
+
+SETS = _called("source", "printed")  # as Tables 5 and 6 call them, by their names in evidence
+STANDS = _called("printed", "miniature")  # what stands in their places in the miniature
 
 
 def results() -> pd.DataFrame:

@@ -16,12 +16,14 @@ from osnb import metrics
 from osnb.base import stamps
 from osnb.evidence import across, kim2021, names, tables
 from osnb.evidence.build import evidence
-from osnb.evidence.tasks import UNKNOWN
+from osnb.evidence.names import UNKNOWN
 from osnb.experiment import layers
 
 MANY = 20  # classes on either side from which on other classes are drawn, and not other images
 POINT = 0.01
 KEY = ["place", "split", "printed", "task", "source", "metric"]
+OURS = [*KEY, "method", "own", "low", "high", "unit", "sd", "of", "own_epochs", "precision"]
+OURS += ["missing", "run"]
 OF = {"21_vaze_train": ("vaze2022", "shifts"), "31_kim_train": ("kim2021", "unified")}
 CALLED = {"baseline (msp)": "msp", "baseline (msp+)": "msp+", "baseline (mls)": "mls"}
 ROWS = {1: ("msp", 100), 2: ("mls, baseline", 100), 8: ("mls", 600)}  # Table 5: our name, epochs
@@ -86,9 +88,7 @@ def ours(*, resamples: int = 1000) -> pd.DataFrame:
             continue
         for _, part in runs.groupby(["benchmark", "method", "regime"]):
             found.append(_measured(part, tasks, paper, resamples))
-    none = [*KEY, "method", "own", "low", "high", "unit", "sd", "of"]
-    none += ["own_epochs", "precision", "missing", "run"]
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=none)
+    return pd.concat(found or [pd.DataFrame(columns=OURS)], ignore_index=True)
 
 
 def _measured(runs: pd.DataFrame, tasks: str, paper: str, resamples: int) -> pd.DataFrame:
@@ -111,8 +111,7 @@ def _measured(runs: pd.DataFrame, tasks: str, paper: str, resamples: int) -> pd.
     missing = sorted({*whole.get("also", "").split()} - {*first["also"].split()})
     table = table.assign(method=first["method"], unit=unit, own_epochs=runs["epochs"].min())
     table = table.assign(precision=first["precision"], missing=" ".join(missing))
-    kept = ["method", "own", "low", "high", "unit", "sd", "of", "own_epochs", "precision"]
-    return table[[*KEY, *kept, "missing", "run"]]
+    return table[OURS]
 
 
 def barred(cell: Mapping[str, Any]) -> str:

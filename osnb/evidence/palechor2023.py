@@ -9,7 +9,7 @@ from osnb import metrics
 from osnb.evidence import tables
 from osnb.evidence.across import gains, summary
 from osnb.evidence.build import Evidence
-from osnb.evidence.tasks import UNKNOWN
+from osnb.evidence.names import UNKNOWN
 
 FPRS = (1e-3, 1e-2, 1e-1, 1.0)  # columns of Table 2
 # its columns, each a measure on a task; the caption has gamma- on unknown images, and equation 7

@@ -1,14 +1,29 @@
-"""Scores that somebody else has computed: every measure with its interval, of one file or two."""
+"""Scores that somebody else has computed: measures, thresholds, the best of many, conventions."""
 
-from collections.abc import Iterator
-from typing import Any
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from osnb import metrics
 from osnb.base import labels
+from osnb.base.catalogue import Catalogue
 
 TURNED = 1 / 3  # an AUROC below this is no bad luck
+CHOOSE = {"tpr": metrics.tpr_threshold, "fpr": metrics.fpr_threshold}
+RATES = (*CHOOSE, "risk")
+LEVEL = 0.05  # of Holm's correction, over all comparisons together
+
+
+class Side(NamedTuple):
+    """The scores of a side: K known samples, U others, and which known ones are right."""
+
+    known: np.ndarray
+    right: np.ndarray
+    other: np.ndarray
 
 
 def matched(first, second):
@@ -43,6 +58,13 @@ def roles(own) -> dict[str, Any]:
     return there or {"none": own.label != own.label}
 
 
+def side(own, name: str, role: str) -> Side:
+    """A score of the samples, split into the known ones and those of a role."""
+    known, score = own.label >= 0, own.scores[name]
+    other = roles(own).get(role, np.zeros(len(known), bool))
+    return Side(score[known], (own.pred == own.label)[known], score[other])
+
+
 def measures(samples: list, unit: str, **draws: int) -> Iterator[dict[str, Any]]:
     """A row for each role, measure and score; of two files, their differences.
 
@@ -57,7 +79,9 @@ def measures(samples: list, unit: str, **draws: int) -> Iterator[dict[str, Any]]
     for role, other in roles(samples[0]).items():
         weights = _weights(samples[0], other, unit, draws)
         sides = {
-            name: [_resampled(*each, other, weights) for each in zip(samples, pair, strict=True)]
+            name: [
+                _resampled(side(*each, role), weights) for each in zip(samples, pair, strict=True)
+            ]
             for name, pair in _pairs(samples).items()
         }
         for measure in next(iter(sides.values()))[0]:
@@ -94,16 +118,13 @@ def _weights(own, other, unit: str, draws: dict[str, int]) -> tuple:
     return weights, weights[:, :0]
 
 
-def _resampled(own, name: str, other, weights: tuple) -> dict[str, Any]:
+def _resampled(of: Side, weights: tuple) -> dict[str, Any]:
     """(1 + R,) of each measure of a score against another role."""
-    known, score = own.label >= 0, own.scores[name]
-    right = own.pred[known] == own.label[known]
-    sides = score[known], right, score[other]
-    if other.any():
-        values = metrics.bootstrap_summary(*sides, weights=weights)
+    if len(of.other):
+        values = metrics.bootstrap_summary(*of, weights=weights)
     else:
-        values = metrics.bootstrap_aurc(*sides[:2], weights=weights[0])
-    return values | {"augrc": metrics.bootstrap_augrc(*sides, weights=weights)}
+        values = metrics.bootstrap_aurc(of.known, of.right, weights=weights[0])
+    return values | {"augrc": metrics.bootstrap_augrc(*of, weights=weights)}
 
 
 def _pairs(samples: list) -> dict[str, tuple[str, ...]]:
@@ -129,3 +150,222 @@ def turned(rows: list[dict[str, Any]]) -> list[str]:
         f"AUROC of {name} is {value:.3f}: its sign may be turned; higher has to mean more known"
         for name, value in low.items()
     ]
+
+
+def halves(own, *, seed: int) -> tuple:
+    """Two halves of the rows, drawn at random: for calibration and for the test."""
+    order = np.random.default_rng(seed).permutation(len(own.label))
+    return tuple(taken(own, np.sort(rows)) for rows in np.array_split(order, 2))
+
+
+def taken(own, rows: np.ndarray):
+    """The rows of the samples."""
+    scores = {name: column[rows] for name, column in own.scores.items()}
+    ids = {name: each[rows] for name in ("sample", "unit") if len(each := getattr(own, name))}
+    return own._replace(label=own.label[rows], pred=own.pred[rows], scores=scores, **ids)
+
+
+def chosen(rate: str, at: float, calibration: Side, *, share: float, seed: int) -> dict[str, float]:
+    """By promise, the threshold from calibration samples.
+
+    Args:
+        rate: one of `RATES`.
+        at: what is asked of it, in (0, 1).
+        calibration: held-out samples.
+        share: of the unknown among samples to come, for the risk; 0 takes them as they are.
+        seed: of the draws.
+
+    Raises:
+        ValueError: there are too few samples, or a rate is outside (0, 1).
+    """
+    if rate != "risk":
+        scores = calibration.known if rate == "tpr" else calibration.other
+        promises = ("bound", "conformal")
+        return {each: CHOOSE[rate](scores, promise=each, **{rate: at}) for each in promises}
+    mixed = mixture(calibration, share=share, seed=seed)
+    pooled = np.concatenate([mixed.known, mixed.other])
+    right = np.append(mixed.right, np.zeros(len(mixed.other), bool))
+    return {"bound": metrics.risk_threshold(pooled, right, risk=at, seed=seed)}
+
+
+def mixture(samples: Side, *, share: float, seed: int) -> Side:
+    """The samples with the share of unknown ones among them; 0 leaves them as they are."""
+    if not share:
+        return samples
+    sizes = len(samples.known), len(samples.other)
+    known, other = metrics.mixture(*sizes, share=share, seed=seed)
+    return Side(samples.known[known], samples.right[known], samples.other[other])
+
+
+def tested(threshold: float, test: Side, *, share: float, seed: int) -> dict[str, metrics.Interval]:
+    """TPR, FPR, risk and coverage of a threshold on samples that have not chosen it.
+
+    The intervals are exact, of 95 %. Risk and coverage are those of `mixture`.
+    """
+    known, other = test.known >= threshold, test.other >= threshold
+    mixed = mixture(test, share=share, seed=seed)
+    right = int((mixed.right & (mixed.known >= threshold)).sum())
+    accepted = int((mixed.known >= threshold).sum() + (mixed.other >= threshold).sum())
+    counts = {"tpr": (int(known.sum()), len(known)), "fpr": (int(other.sum()), len(other))}
+    counts["risk"] = accepted - right, accepted
+    counts["coverage"] = accepted, len(mixed.known) + len(mixed.other)
+    return {
+        name: metrics.Interval(count / of if of else np.nan, *metrics.exact_interval(count, of))
+        for name, (count, of) in counts.items()
+    }
+
+
+def decided(
+    rate: str, at: float, calibration, test, *, share: float, seed: int
+) -> list[dict[str, Any]]:
+    """A row for each promise and rate: the threshold, and what it does on the test samples.
+
+    Args:
+        rate: one of `RATES`.
+        at: what is asked of it, in (0, 1).
+        calibration: `scores.Own` of one score, of held-out samples.
+        test: the same, of other samples.
+        share: as in `chosen`.
+        seed: of the draws.
+    """
+    role = next(iter(roles(calibration)))
+    (name,) = calibration.scores
+    held_out, others = (side(each, name, role) for each in (calibration, test))
+    thresholds = chosen(rate, at, held_out, share=share, seed=seed)
+    return [
+        {"promise": promise, "threshold": threshold, "measure": measure} | rate._asdict()
+        for promise, threshold in thresholds.items()
+        for measure, rate in tested(threshold, others, share=share, seed=seed).items()
+    ]
+
+
+def verdicts(own, threshold: float) -> list[str]:
+    """`accept CLASS` or `reject`, of each row."""
+    (score,) = own.scores.values()
+    names = [own.classes[c] if c >= 0 else "unknown" for c in own.pred] if own.classes else own.pred
+    return [
+        f"accept {c}" if s >= threshold else "reject" for c, s in zip(names, score, strict=True)
+    ]
+
+
+def choice(own, *, seed: int, resamples: int) -> list[dict[str, Any]]:
+    """A row for each score: AUROC where the best is picked and, with its interval, elsewhere.
+
+    Unknown classes are split in two at random, and so are the known samples. `p` is of the paired
+    difference between the best and this score on the second half; `holm` is p after the correction
+    of Holm 1979, and `differs` whether it is at most 0.05.
+
+    Raises:
+        ValueError: there is no class column, or fewer than two unknown classes or scores.
+    """
+    (role, others), known = next(iter(roles(own).items())), own.label >= 0
+    units = np.unique(own.unit[others]) if len(own.unit) else []
+    if len(units) < 2 or len(own.scores) < 2:
+        raise ValueError(
+            "--choose needs two scores or more, and a column class with two unknown classes or "
+            f"more; got {len(own.scores)} scores, {len(units)} unknown classes"
+        )
+    rng = np.random.default_rng(seed)
+    first = others & np.isin(own.unit, rng.permutation(units)[: len(units) // 2])
+    first |= known & (rng.permutation(len(known)) % 2 == 0)
+    picks, rest = (taken(own, at & (known | others)) for at in (first, ~first))
+    picked = {name: metrics.auroc(*side(picks, name, role)[::2]) for name in own.scores}
+    best = max(picked, key=lambda name: picked[name])
+    halves = {name: side(rest, name, role) for name in picked}
+    sizes = (range(len(scores)) for scores in halves[best][::2])
+    weights = metrics.role_weights(*sizes, seed=seed, resamples=resamples)
+    drawn = {
+        name: metrics.bootstrap_summary(*half, weights=weights, names=["auroc"])["auroc"]
+        for name, half in halves.items()
+    }
+    p = {name: metrics.p_value(drawn[best] - x) for name, x in drawn.items() if name != best}
+    corrected = {best: np.nan} | dict(zip(p, holm(np.array([*p.values()])), strict=True))
+    rows = []
+    for name in sorted(picked, key=lambda name: -picked[name]):
+        row = {"score": name, "best": name == best, "picked on": picked[name]}
+        row |= {k: float(v) for k, v in metrics.interval(drawn[name])._asdict().items()}
+        row |= {"p": p.get(name), "holm": float(corrected[name]) if name != best else None}
+        rows.append(row | {"differs": bool(corrected[name] <= LEVEL)})
+    return rows
+
+
+def measured(own, groups: np.ndarray, *, seed: int, resamples: int) -> pd.DataFrame:
+    """What every score is worth: AUROC against each group of unknown samples, and `choice`.
+
+    Args:
+        own: `scores.Own`, with the classes of its N samples.
+        groups: (N,) which unknown samples are measured together, such as near and far.
+        seed, resamples: of the draws.
+
+    Returns:
+        rule, against (a group, or "other half"), value, low, high and over (class or sample: what
+        was drawn again); for the other half also what `choice` says: picked on, best, p, holm,
+        differs.
+    """
+    known, rows = own.label >= 0, []
+    for group in pd.unique(groups[~known]):
+        other = ~known & (groups == group)
+        units = own.unit[known], own.unit[other]
+        weights = metrics.role_weights(*units, seed=seed, resamples=resamples)
+        for name, score in own.scores.items():
+            right = np.ones(int(known.sum()), bool)
+            sides = score[known], right, score[other]
+            drawn = metrics.bootstrap_summary(*sides, weights=weights, names=["auroc"])
+            ends = metrics.interval(drawn["auroc"])
+            rows.append({"rule": name, "against": group, "over": "class"} | ends._asdict())
+    for row in choice(own, seed=seed, resamples=resamples):
+        about = {"rule": row.pop("score"), "against": "other half", "over": "sample"}
+        rows.append(about | row)
+    return pd.DataFrame(rows)
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """(M,) p-values corrected for M comparisons, in Holm 1979: the smallest counts M-fold, ..."""
+    order = np.argsort(p, kind="stable")
+    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    return np.minimum(steps, 1)[np.argsort(order)]
+
+
+def conventions(own) -> Iterator[dict[str, Any]]:
+    """A row for each measure, positive side and rule: whose it is, and the value of each score.
+
+    Args:
+        own: `scores.Own` of any scores; the unknown samples count, or the negative if there are no
+            others.
+
+    Raises:
+        ValueError: no sample is unknown or negative.
+    """
+    role = next(iter(roles(own)))
+    if role == "none":
+        raise ValueError("need unknown samples, label -2, to compare conventions; there are none")
+    sides = {name: side(own, name, role) for name in own.scores}
+    turned = {name: Side(-x.other, x.right, -x.known) for name, x in sides.items()}
+    for row in csv.DictReader(Path(__file__).with_name("conventions.csv").read_text().splitlines()):
+        convention, of = row.pop("convention"), MEASURES[row["measure"]]
+        of_known = row["measure"] == "AUPR" and row["positive"] == "known"
+        asked = turned if of_known else sides
+        yield row | {name: of(*each, convention=convention) for name, each in asked.items()}
+
+
+def _detection(of: Callable, **settings: float) -> Callable:
+    """A measure of known against others, whoever is right."""
+    return lambda known, _, other, **how: of(known, other, **settings, **how)
+
+
+def _aurc(known: np.ndarray, right: np.ndarray, other: np.ndarray, **how: str) -> float:
+    """AURC with the others as errors."""
+    pooled = np.append(right, np.zeros(len(other), bool))
+    return metrics.aurc(np.concatenate([known, other]), pooled, **how)
+
+
+MEASURES = Catalogue(
+    {
+        "AUROC": _detection(metrics.auroc),
+        "FPR95": _detection(metrics.fpr_at_tpr, tpr=0.95),
+        "AUPR": _detection(metrics.average_precision),
+        "OSCR area": metrics.oscr_area,
+        "CCR at FPR .1": lambda *sides, **how: metrics.ccr_at_fpr(*sides, fpr=0.1, **how),
+        "AURC": _aurc,
+    }
+)

@@ -79,11 +79,13 @@ class Detector(api.FeaturesDetector):
             return Outputs(self.head(features).cpu().numpy(), features.cpu().numpy())
 
     def fit(self, data_loader) -> "Detector":
+        """Fit on what the encoder gives for batches of images and labels."""
         from pytorch_ood.utils import extract_features
 
         return self.fit_features(*extract_features(data_loader, self.encoder, self.device or "cpu"))
 
     def fit_features(self, x: Tensor, y: Tensor) -> "Detector":
+        """Fit on features (N, D) and labels (N,), those below 0 left out."""
         layer = (part.detach().cpu().numpy() for part in (self.head.weight, self.head.bias))
         known, labels = self.head.out_features, np.maximum(y.cpu().numpy(), -1)
         self.rule = self.made(Seen(self.says(x), labels, known, *layer))

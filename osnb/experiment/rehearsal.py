@@ -20,6 +20,7 @@ import torch
 from PIL import Image
 
 from osnb import datasets, losses, metrics, models, protocols, scores, train
+from osnb.base import workbook
 from osnb.base.outputs import Outputs
 from osnb.datasets.augment import AUGMENT, OPS
 from osnb.experiment import Experiment, Machine
@@ -29,45 +30,11 @@ from osnb.train.methods import arpl_cs, osrci, terms
 Numbers = Mapping[str, Any]  # arrays by name
 KNOWN, ROWS = 5, 12
 RIGHT = (torch.arange(ROWS) * 5 % 7).float()  # how often each was, of 7 times
+GIVEN = workbook.params(workbook.PACKAGE / "data" / "rehearsal.yaml")
 OUTPUTS = {"small": 1.0, "saturated": 60.0, "tied": 0.0}  # factor on normal logits
-OF_LOSSES = {
-    "softmax": {},
-    "background": {"weights": torch.linspace(0.5, 2, KNOWN + 1), "division": "weights"},
-    "entropic": {"weight": 1.5},
-    "objectosphere": {"weight": 1.5, "margin": 3.0, "scale": 0.1},
-    "smoothed": {"smoothing": 0.1},
-    "arpl": {"weight": 0.3, "smoothing": 0.1},
-    "rpl": {"weight": 0.3, "smoothing": 0.1},
-    "edl": {"weight": 0.1},
-    "joint": {"weight": 0.5},
-}
-OF_TRANSFORMS = {
-    "randaugment_crop_flip": {"n": 2, "m": 9.0, "ops": OPS["all"]},
-    "crop_flip_augmix": {"severity": 3.0},
-}
-OF_NETWORKS = {
-    "mlp": {"size": 32},
-    "conv_dropout": {"dropout": 0.1},
-    "resnet18_cifar": {"features": 512},
-    "resnet50": {"features": 30},
-    "timm": {"backbone": "resnet18", "features": 512},
-}
-OF_NETWORKS |= {f"wrn_{n}": {"widen": 1} for n in ("28_10", "40_4", "40_2")}  # goldens are quick
-FEW = (
-    "epochs=2 batch_size=48"  # with the drawings below, two or three steps an epoch, the last short
-)
+# with the drawings below, two or three steps an epoch, the last short
+FEW = "epochs=2 batch_size=48"
 MINI = f"{FEW} train_per_class=12 validation_per_class=4 test_per_class=4 features=16 width=4"
-SHORT = {  # how a method with stages, companions or several looks is made small
-    "arpl_cs": "gan_width=4",
-    "osrci": "gan_width=4 gan_epochs=1 generated=32",
-    "proser": "plain_epochs=1",
-    "c2ae": "gan_width=4 gan_epochs=1",
-    "crosr": "latent=4",
-    "cgdl": "latent=4",
-    "vos": "plain_epochs=1 queue=8 drawn=20",
-    "mcdropout": "samples=2",
-    "ensemble": "members=2",
-}
 LATENT = ("crosr", "cgdl")  # methods whose network has as many features as its other sizes say
 TERMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {  # of methods' losses, of logits
     "arpl_cs": lambda z: arpl_cs.confusion(z),
@@ -78,19 +45,6 @@ TERMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {  # of methods' loss
 }
 RULES = ("target", "max_softmax", "max_logit", *scores.POST_HOC)
 FITTED, LOOKS = ("openmax", "mahalanobis"), ("odin", "mcdropout", "mirrored", "ensemble")
-FILES = {  # that readers of small photographs read, and their side in pixels
-    "cifar10": ("cifar10.parquet", 32),
-    "cifar100": ("cifar100.parquet", 32),
-    "cifar10_parquet": ("cifar10_jpeg.parquet", 32),
-    "mnist": ("mnist_png.parquet", 28),
-    "mnist_rgb": ("mnist_png.parquet", 28),
-    "scenes": ("intel_scenes_64px_test.parquet", 64),
-    "textures": ("dtd10_128px_q85.parquet", 128),
-    "tinyimagenet": ("tinyimagenet64_jpeg.parquet", 64),
-    "tinyimagenet_parquet": ("tinyimagenet32_jpeg.parquet", 32),
-}
-FREE = ("digits", "font_digits", "font_letters", "glyphs", "gaussian_noise", "omniglot_few")
-FREE += ("own_images", "patterns", "quickdraw", "rademacher_noise", "uniform_noise")
 
 
 def outputs(factor: float, columns: int = KNOWN) -> Outputs:
@@ -103,7 +57,9 @@ def outputs(factor: float, columns: int = KNOWN) -> Outputs:
 
 def loss(name: str) -> Numbers:
     """Value and gradients, labels being known and negative."""
-    settings = OF_LOSSES.get(name, catalogue("recipes")["parts"]["loss"].get(name, {}))
+    settings = dict(GIVEN["losses"].get(name, catalogue("recipes")["parts"]["loss"].get(name, {})))
+    if name == "background":
+        settings["weights"] = torch.linspace(0.5, 2, KNOWN + 1)
     columns = KNOWN + (name == "background")
     labels = torch.arange(ROWS) % (KNOWN + 1) - 1
     found = {}
@@ -132,7 +88,7 @@ def augment(name: str) -> Numbers:
     """Order and pixels of batches of the first, second and last epoch."""
     images = datasets.READERS["quickdraw"](train_per_class=1, test_per_class=1)
     rows = images.rows[:20].assign(label=np.arange(20))
-    transform = partial(AUGMENT[name], **OF_TRANSFORMS.get(name, {}))
+    transform = AUGMENT.bind(name, ops=OPS["all"], **GIVEN["transforms"].get(name, {}))
     how = {"batch_size": 8, "seed": 3, "shuffle": True, "transform": transform}
     batches, found = datasets.batches(images, rows, **how), {}
     for epoch in (0, 1, 599):
@@ -149,7 +105,7 @@ def network(name: str) -> Numbers:
     for head in heads:
         torch.manual_seed(5)
         how = {"classes": KNOWN, "channels": 3, "head": head, "features": 16}
-        model = models.MODELS.bind(name, **how | OF_NETWORKS.get(name, {}))()
+        model = models.MODELS.bind(name, **how | GIVEN["networks"].get(name, {}))()
         images = torch.rand(8, 3, 32, 32, generator=torch.Generator().manual_seed(6))
         out = model.train()(images)
         (out.logits.square().sum() + sum(x.sum() for x in out[2:] if len(x))).backward()
@@ -180,11 +136,16 @@ def rule(name: str) -> Numbers:
     return found
 
 
+def clusters(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Logits of 30 samples of each class, most of them right, and their labels."""
+    target = np.repeat(np.arange(KNOWN), 30)
+    return rng.normal(0, 1, (len(target), KNOWN)) + 4 * np.eye(KNOWN)[target], target
+
+
 def fitted(name: str) -> Numbers:
     """Scores of a rule that is fitted on training samples, in every convention."""
     rng = np.random.default_rng(2)
-    target = np.repeat(np.arange(KNOWN), 30)
-    seen = rng.normal(0, 1, (len(target), KNOWN)) + 4 * np.eye(KNOWN)[target]
+    seen, target = clusters(rng)
     train_out = Outputs(seen, seen @ rng.normal(size=(KNOWN, 8)))
     test = rng.normal(0, 2, (64, KNOWN))
     out = Outputs(test, test @ rng.normal(size=(KNOWN, 8)))
@@ -237,8 +198,8 @@ def reader(name: str) -> Numbers:
     few = {"train_per_class": 1, "validation_per_class": 1, "test_per_class": 1}
     few |= {"per_class": 3, "count": 40}
     with TemporaryDirectory() as folder:
-        if name in FILES:
-            file, side = FILES[name]
+        if name in GIVEN["files"]:
+            file, side = GIVEN["files"][name]
             _photographs(side).to_parquet(Path(folder) / file)
         if name == "own_images":
             few |= {"images": _listed(Path(folder)).name, "resize": 40, "crop": 32}
@@ -279,7 +240,7 @@ def measure(name: str) -> Numbers:
     for digits in (9, 0):
         columns = drawn(digits, name)
         given = {k: v for k, v in columns.items() if k in signature(of).parameters}
-        values = [of(**given | how) for how in SETTINGS.get(name, [{}])]
+        values = [of(**given | how) for how in GIVEN["measures"].get(name, [{}])]
         if len(values) == 1:
             (values,) = values
         elif isinstance(values[0], tuple):
@@ -305,7 +266,7 @@ def drawn(digits: int, name: str) -> dict[str, Any]:
     odds = np.exp(np.outer(known, [1, 0, -1]))
     given |= {"probability": shares[0], "labels": units % 3}
     given["probabilities"] = odds / odds.sum(axis=1, keepdims=True)
-    if name in POOLED:
+    if name in GIVEN["pooled"]:
         given |= {"score": np.r_[known, unknown], "correct": right, "kind": kind}
         given["weights"] = metrics.bootstrap_weights(kind, seed=1, resamples=20)
     if name == "role_weights":
@@ -313,44 +274,13 @@ def drawn(digits: int, name: str) -> dict[str, Any]:
     return given
 
 
-def conventions(*names: str, **settings: Any) -> list[dict[str, Any]]:
-    """The settings with each convention."""
-    return [settings | {"convention": name} for name in names]
-
-
-POOLED = ("risk_coverage", "aurc", "e_aurc", "augrc", "aurc_parts", "coverage_at_risk")
-POOLED += (
-    "bootstrap_aurc",
-    "risk_threshold",
-)  # measures of scores that are right or wrong, known or not
-OURS = ("exact", "palechor", "bisgin")
-SETTINGS = {  # of measures, where they have some of their own
-    "auroc": conventions("exact", "kim"),
-    "average_precision": conventions("exact", "openood"),
-    "fpr_at_tpr": conventions("exact", "kim", "openood", tpr=0.95),
-    "oscr": conventions(*OURS),
-    "ccr_at_fpr": [how for q in (0.01, 0.1, 0.5) for how in conventions(*OURS, fpr=q)],
-    "openness": [{"training": 20, "target": 20, "testing": 200}],
-    "coverage_at_risk": [{"risk": 0.2}],
-    "aurc": conventions("exact", "kim"),
-    "e_aurc": conventions("exact", "kim"),
-    "balanced_weights": [{"known": 60, "unknown": 40, "seed": 3}],
-    "bootstrap_oscr": [{"fpr": np.array([0.1, 0.5])}],
-    "tpr_threshold": [{"tpr": 0.9, "promise": name} for name in ("bound", "conformal")],
-    "fpr_threshold": [{"fpr": 0.2, "promise": name} for name in ("bound", "conformal")],
-    "risk_threshold": [{"risk": 0.5}],
-    "mixture": [{"known": 60, "unknown": 40, "share": 0.2, "seed": 3}],
-    "calibration_error": [{"bins": 15, "binning": name} for name in ("width", "mass")],
-    "exact_interval": [{"count": 3, "of": 20}],
-}
-
-
 def method(name: str) -> Numbers:
     """A method, all its stages, on its own: neither schedule nor augmentation has a part in it."""
     parts, needs = (catalogue("recipes")[x] for x in ("methods", "needs"))
     needing = {parts[name].get("loss"), parts[name].get("training")} & {*needs["negatives"]}
     benchmark = "p2" if needing else "cifar10"
-    more = f"schedule=constant augmentation=none rules=plain watch=held_out {SHORT.get(name, '')}"
+    small = GIVEN["methods"].get(name, "")
+    more = f"schedule=constant augmentation=none rules=plain watch=held_out {small}"
     return recipe(benchmark, more=more, method=name) | term(name)
 
 
@@ -374,8 +304,7 @@ def rules(name: str) -> Numbers:
     """Rules that are fitted, or chosen, after a training that knows a little."""
     if name == "gaussians":  # a small network has not as many right answers of each class
         rng = np.random.default_rng(5)
-        target = np.repeat(np.arange(KNOWN), 30)
-        seen = rng.normal(0, 1, (len(target), KNOWN)) + 4 * np.eye(KNOWN)[target]
+        seen, target = clusters(rng)
         rule = scores.class_gaussians(Outputs(seen, seen), target, known=KNOWN)
         test = rng.normal(0, 2, (64, KNOWN))
         return {"scores": rule(Outputs(test, test), known=KNOWN)}
@@ -427,7 +356,7 @@ REHEARSALS: dict[str, dict[str, Callable[[], Numbers]]] = {
     "normalise": _each(normalise, models.NORMALISE),
     "rule": _each(rule, RULES) | _each(fitted, FITTED) | _each(looks, LOOKS),
     "protocol": _each(protocol, protocols.PROTOCOLS),
-    "reader": _each(reader, (*FREE, *FILES)),
+    "reader": _each(reader, (*GIVEN["free"], *GIVEN["files"])),
     "measure": _each(measure, (name for name, _ in getmembers(metrics, isfunction))),
     "method": _each(method, catalogue("recipes")["methods"].keys() - {"released"}),
     "regime": _each(regime, catalogue("recipes")["regimes"].keys() - {"baseline"}),

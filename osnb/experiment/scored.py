@@ -124,7 +124,7 @@ class Scores:
             target = np.append(target, [NEGATIVE] * len(made.logits))
         return {
             "openmax": self._openmax(out, target, how["tail"], how["alpha"]),
-            "mahalanobis": self._mahalanobis(out, target),
+            "mahalanobis": self._of(scores.mahalanobis(out, target, known=self.known)),
             "odin": partial(self._odin, how["temperature"], how["epsilon"]),
         }
 
@@ -135,8 +135,7 @@ class Scores:
 
     def gaussians(self) -> dict[str, Rule]:
         """CGDL's own score, fitted on training images."""
-        rule = scores.class_gaussians(*self._seen(), known=self.known)
-        return {"own": lambda _, said: rule(said, known=self.known)}
+        return {"own": self._of(scores.class_gaussians(*self._seen(), known=self.known))}
 
     def chosen(self) -> dict[str, Rule]:
         """The same three, with settings by the AUROC of held-out known against external images.
@@ -162,7 +161,8 @@ class Scores:
         found = {name: _compared(grids[name], rule, *pair) for name, rule in rules.items()}
         self.selection = pd.concat(found, names=["rule"]).reset_index("rule")
         best = {name: rule(*found[name].iloc[0, :2]) for name, rule in rules.items()}
-        return best | {"mahalanobis": self._mahalanobis(out, target)}
+        nearest = self._of(scores.mahalanobis(out, target, known=self.known))
+        return best | {"mahalanobis": nearest}
 
     def _seen(self) -> tuple[Outputs, np.ndarray]:
         """What the network says of the training images, unshuffled, and their labels."""
@@ -174,14 +174,12 @@ class Scores:
     ) -> Rule:
         """Log-odds of not being unknown."""
         how = self.settings["rules"]
-        how = {"distance": how["distance"], "weights": how["recalibrated"], "score": "log_odds"}
-        how["of"] = of
-        rule = scores.openmax(out, target, known=self.known, tail=tail, alpha=alpha, **how)
-        return lambda _, said: rule(said, known=self.known)
+        how = {"distance": how["distance"], "weights": how["recalibrated"], "of": of}
+        how |= {"tail": tail, "alpha": alpha, "score": "log_odds"}
+        return self._of(scores.openmax(out, target, known=self.known, **how))
 
-    def _mahalanobis(self, out: Outputs, target: np.ndarray) -> Rule:
-        """Minus the squared distance to the nearest class mean."""
-        rule = scores.mahalanobis(out, target, known=self.known)
+    def _of(self, rule: Callable[..., np.ndarray]) -> Rule:
+        """A rule that reads outputs alone."""
         return lambda _, said: rule(said, known=self.known)
 
     def _odin(self, temperature: float, epsilon: float, batches: Batches, _: Any) -> np.ndarray:

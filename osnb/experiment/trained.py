@@ -54,10 +54,8 @@ def criterion(experiment: "Experiment", parts: Parts) -> Callable:
     training images (equation 4 of Palechor et al. 2023).
     """
     name, how = _named(experiment.settings["loss"])
-    if name == "softmax" and not how.pop("smoothing"):
-        return losses.softmax
     if name == "softmax":
-        return partial(losses.smoothed, **_named(experiment.settings["loss"])[1])
+        return partial(losses.smoothed, **how) if how["smoothing"] else losses.softmax
     if name == "background":
         labels = torch.tensor(parts.taught["label"].to_numpy())
         how["weights"] = losses.class_weights(labels, classes=parts.outputs)

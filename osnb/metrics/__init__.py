@@ -21,7 +21,6 @@ from osnb.metrics.bootstrap import (
     role_weights,
     summary,
 )
-from osnb.metrics.calibration import brier, calibration_error
 from osnb.metrics.measures import (
     accuracy,
     augrc,
@@ -29,6 +28,8 @@ from osnb.metrics.measures import (
     aurc_parts,
     auroc,
     average_precision,
+    brier,
+    calibration_error,
     ccr_at_fpr,
     confidence,
     coverage_at_risk,

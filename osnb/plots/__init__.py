@@ -20,15 +20,17 @@ from osnb.plots.bars import (
 from osnb.plots.curves import (
     class_numbers,
     confidence_history,
+    feature_norms,
+    feature_plane,
     least_cost,
     negative_gradient,
     oscr,
     oscr_curves,
     risk_curves,
+    run_curves,
     softmax_densities,
     training,
 )
-from osnb.plots.features import feature_norms, feature_plane
 from osnb.plots.methods import (
     accuracy_auroc,
     class_likeness,
@@ -44,12 +46,11 @@ from osnb.plots.pictures import (
     contact_sheet,
     mean_softmax,
     method_tasks,
+    operating_point,
     roughness,
     timeline,
 )
-from osnb.plots.runs import run_curves
 from osnb.plots.style import Figure, describe
-from osnb.plots.threshold import operating_point
 from osnb.plots.tree import (
     class_tree,
     counted_tree,

@@ -17,7 +17,7 @@ import pandas as pd
 
 from osnb import plots
 from osnb.evidence import frames, selective
-from osnb.plots.threshold import Images
+from osnb.plots.pictures import Images
 
 __all__ = [
     "ProtocolExplorer",
@@ -92,21 +92,16 @@ def slider(value: float, low: float, high: float, step: float, name: str, form: 
 
     Args:
         value: where it starts.
-        low: min, at most; as many whole steps below value as needed.
+        low: min is the first number from here on that whole steps lead to from value.
         high: max, at least.
         step: of an arrow key.
         name: shown before it.
         form: of the number shown after it.
     """
-    least = value - step * max(0, math.ceil(round((value - low) / step, 9)))
+    least = value - step * max(0, math.floor(round((value - low) / step, 9)))
     least = low if math.isclose(least, low, abs_tol=1e-9) else least
     ends = {"min": least, "max": max(high, value), "step": step}
     return ipywidgets.FloatSlider(value=value, **ends, readout_format=form, **_named(name))
-
-
-def lowest(value: float, step: float) -> float:
-    """The smallest number of at least 0 that whole steps lead to from `value`."""
-    return max(0.0, value - step * math.floor(round(value / step, 9)))
 
 
 def _choice(value, options: Sequence, name: str) -> ipywidgets.SelectionSlider:
@@ -147,8 +142,8 @@ def threshold_slider(
     def controls() -> list:
         low, high = float(table[score].min()), float(table[score].max())
         step = (high - low) / 100 or 1.0
-        # the end is above all scores, so that everything can be rejected
-        return [slider(threshold, low, high + step, step, "threshold", ".3f")]
+        # the ends lie around all scores, so that everything can be accepted, and rejected
+        return [slider(threshold, low - step, high + step, step, "threshold", ".3f")]
 
     return Explorer(show, [threshold], controls)
 
@@ -189,8 +184,7 @@ def risk_slider(samples: pd.DataFrame, *, risk: float) -> Explorer:
         words = f"errors among accepted samples: at most {at:.2f}"
         return plots.accepted_at_risk(samples, risk=at), words
 
-    low = lowest(risk, RISK_STEP)
-    return Explorer(show, [risk], lambda: [slider(risk, low, 1.0, RISK_STEP, "risk")])
+    return Explorer(show, [risk], lambda: [slider(risk, 0.0, 1.0, RISK_STEP, "risk")])
 
 
 def cost_sliders(samples: pd.DataFrame, *, wrong: float, rejection: float) -> Explorer:
@@ -223,10 +217,7 @@ def cost_sliders(samples: pd.DataFrame, *, wrong: float, rejection: float) -> Ex
 
     def controls() -> list:
         names = {"cost of a wrong acceptance": wrong, "cost of a rejection": rejection}
-        return [
-            slider(cost, lowest(cost, COST_STEP), MOST_COST, COST_STEP, name)
-            for name, cost in names.items()
-        ]
+        return [slider(cost, 0.0, MOST_COST, COST_STEP, name) for name, cost in names.items()]
 
     return Explorer(show, [wrong, rejection], controls)
 

@@ -249,8 +249,6 @@ def images(
     Raises:
         ValueError: a split is none of train, val and test, or a class has too few images.
     """
-    from sklearn.model_selection import train_test_split
-
     splits = set(files["split"])
     if other := splits - set(SPLITS):
         raise ValueError(f"need the splits train, val and test; got {', '.join(sorted(other))}")
@@ -265,20 +263,27 @@ def images(
         _require(LEAST, "train", classes[classes["role"] != "unknown"], train)
         val = rows[(rows["split"] == "val") & (rows["role"] != "unknown")]
         if val.empty:
-            shares = [(train, {"train_size": 0.8})]
-            if held_out:
-                sizes = ({"test_size": count} for count in held_out.values())
-                parts = (train[train["role"] == role] for role in held_out)
-                shares = zip(parts, sizes, strict=True)
-            halves = [
-                train_test_split(rows, stratify=rows["wnid"], random_state=seed, **size)
-                for rows, size in shares
-            ]
-            train, val = (pd.concat(half) for half in zip(*halves, strict=True))
+            train, val = _drawn(train, seed, held_out)
         parts = [train, val.assign(split="val"), *parts]
     table = pd.concat(parts)[["sample", "wnid", "role", "label", "split"]]
     table.attrs = dict(classes.attrs)
     return table
+
+
+def _drawn(
+    train: pd.DataFrame, seed: int, held_out: Mapping[str, int] | None
+) -> tuple[pd.DataFrame, ...]:
+    """Training and validation rows: of each class a fifth, or of each role so many, validate."""
+    from sklearn.model_selection import train_test_split
+
+    shares = [(train, {"train_size": 0.8})]
+    if held_out:
+        shares = [(train[train["role"] == r], {"test_size": n}) for r, n in held_out.items()]
+    halves = [
+        train_test_split(rows, stratify=rows["wnid"], random_state=seed, **size)
+        for rows, size in shares
+    ]
+    return tuple(pd.concat(half) for half in zip(*halves, strict=True))
 
 
 def _require(least: int, split: str, classes: pd.DataFrame, rows: pd.DataFrame) -> None:

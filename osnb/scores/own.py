@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from osnb.base.labels import NEGATIVE, UNKNOWN, roles
+from osnb.base.labels import NEGATIVE, UNKNOWN, roles, written
 from osnb.base.outputs import Outputs
 from osnb.scores.rules import POST_HOC, SCORES, feature_norm, predicted
 
@@ -67,7 +67,7 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
 
     Raises:
         ValueError: a column is missing, of another length or no numbers, holds a NaN, a label is
-            no class, or no sample is known.
+            no class, no sample is known, or a name has a lone surrogate in it.
     """
     columns, notes = _renamed(columns)
     columns, classes = _numbered(columns)
@@ -95,8 +95,17 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
     pred = _like(label, pred, "pred")
     _whole(pred[label >= 0], "pred")
     scores = {k: _score(_like(label, table[k], k), k) for k in (names or table)}
-    ids = (_like(label, columns[k], k) if k in columns else label[:0] for k in ("sample", "class"))
-    return Own(label, pred, scores, known, *ids, classes, tuple(notes))
+    return Own(label, pred, scores, known, *_ids(columns, label), classes, tuple(notes))
+
+
+def _ids(columns: Mapping[str, np.ndarray], label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`sample` and `class`, empty where there is none."""
+    sample, unit = (
+        _like(label, columns[k], k) if k in columns else label[:0] for k in ("sample", "class")
+    )
+    written(map(str, sample), "sample")
+    written(map(str, unit), "class")
+    return sample, unit
 
 
 def arrays(file: Path) -> dict[str, np.ndarray]:
@@ -139,6 +148,7 @@ def _numbered(
     if not all(text):
         raise ValueError("label and pred both need names of classes, or both whole numbers")
     names = sorted({*pred, *label} - {*ROLE_WORDS})
+    written(names, "label")
     number = ROLE_WORDS | {name: place for place, name in enumerate(names)}
     coded = {"label": [number[x] for x in label], "pred": [number[x] for x in pred]}
     return columns | {k: np.array(v) for k, v in coded.items()}, tuple(names)

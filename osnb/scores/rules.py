@@ -338,8 +338,7 @@ def openmax(
             f"got {size[1]}, {alpha}, {tail}"
         )
     share, column = WEIGHTS[weights](alpha), _columns(labels, len(logits), known)
-    right = logits.argmax(axis=1) == column
-    parts = [vectors[right & (column == c)] for c in range(size[1])]
+    parts = _by_class(vectors, column, logits.argmax(axis=1) == column, size[1])
     fits = [_fit_tail(part, c, tail, measure) for c, part in enumerate(parts)]
     tails = _Tails(*(np.stack(values) for values in zip(*fits, strict=True)))
 
@@ -417,38 +416,45 @@ def class_gaussians(train: Outputs, labels: np.ndarray, *, known: int) -> Rule:
         ValueError: as `mahalanobis`, or a class has no more than D right samples.
     """
     features, column = _features(train, known), _columns(labels, len(train.logits), known)
-    right = predicted(train, known=known) == column
-    parts = [features[right & (column == c)] for c in range(known)]
-    few = min(range(known), key=lambda c: len(parts[c]))
-    if len(parts[few]) <= features.shape[1]:
+    parts = _by_class(features, column, predicted(train, known=known) == column, known)
+    size, few = (known, features.shape[1]), min(range(known), key=lambda c: len(parts[c]))
+    if len(parts[few]) <= size[1]:
         raise ValueError(
-            f"need more than D = {features.shape[1]} rightly classified training samples of each "
+            f"need more than D = {size[1]} rightly classified training samples of each "
             f"class; class {few} has {len(parts[few])}: train longer, or with fewer features"
         )
-    means = [part.mean(axis=0) for part in parts]
-    size = features.shape[1]
-    spreads = [np.cov(part.T, ddof=1).reshape(size, size) for part in parts]
-    if flat := [c for c in range(known) if np.linalg.matrix_rank(spreads[c]) < size]:
-        raise ValueError(
-            f"the features of class {flat[0]} do not vary in all {size} directions: its Gaussian "
-            "has no density; use a network whose features are not cut at 0, such as ladder"
-        )
-    lower = [np.linalg.cholesky(spread) for spread in spreads]
+    gaussians = [_gaussian(part, c) for c, part in enumerate(parts)]
 
     def rule(out: Outputs, *, known: int) -> np.ndarray:
-        _same((len(means), len(means[0])), (known, np.shape(out.features)[1]))
-        found = _features(out, known)
-        constant = len(means[0]) / 2 * np.log(2 * np.pi)
-        apart = [
-            np.linalg.solve(root, (found - mean).T) for root, mean in zip(lower, means, strict=True)
-        ]
-        logs = [
-            -(x**2).sum(axis=0) / 2 - np.log(root.diagonal()).sum() - constant
-            for x, root in zip(apart, lower, strict=True)
-        ]
-        return np.max(logs, axis=0)
+        _same(size, (known, np.shape(out.features)[1]))
+        features = _features(out, known)
+        return np.max([_log_density(features, *gaussian) for gaussian in gaussians], axis=0)
 
     return rule
+
+
+def _by_class(rows: np.ndarray, column: np.ndarray, right: np.ndarray, count: int) -> list:
+    """The rows of each class that are classified rightly."""
+    return [rows[right & (column == c)] for c in range(count)]
+
+
+def _gaussian(features: np.ndarray, c: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (D,) and lower root (D, D) of the covariance of class c's features (N, D)."""
+    size = features.shape[1]
+    spread = np.cov(features.T, ddof=1).reshape(size, size)
+    if np.linalg.matrix_rank(spread) < size:
+        raise ValueError(
+            f"the features of class {c} do not vary in all {size} directions: its Gaussian "
+            "has no density; use a network whose features are not cut at 0, such as ladder"
+        )
+    return features.mean(axis=0), np.linalg.cholesky(spread)
+
+
+def _log_density(features: np.ndarray, mean: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """(N,) log N(f; mean, root root') in nats."""
+    apart = np.linalg.solve(root, (features - mean).T)
+    constant = len(mean) / 2 * np.log(2 * np.pi)
+    return -(apart**2).sum(axis=0) / 2 - np.log(root.diagonal()).sum() - constant
 
 
 class _Tails(NamedTuple):

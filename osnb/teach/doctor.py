@@ -146,7 +146,7 @@ def versions() -> Line:
     stated = tomllib.loads((root / "pyproject.toml").read_text("utf8"))["project"]["dependencies"]
     needed = [re.match(r"[A-Za-z0-9._-]+", text)[0] for text in stated]
     missing = [name for name, version in here.items() if not version]
-    lacking = [name for name in needed if not installed(name)]
+    lacking = sorted(name for name in needed if not installed(name))
     other = [f"{n} {here[n]} instead of {v}" for n, v in wanted.items() if here[n] not in ("", v)]
     if not missing and not other:
         return Line("versions", OK, f"all {len(wanted)} of requirements.lock")

@@ -310,6 +310,7 @@ class _Display:
         self.handle = display({"text/plain": ""}, raw=True, display_id=True)
 
     def write(self, text: str) -> None:
+        """Show a line in the place of the one before."""
         if text.strip():
             self.handle.update({"text/plain": text.strip("\r\n")}, raw=True)
 

@@ -145,7 +145,7 @@ def _apart() -> Iterator[str]:
 def _spread(runs: int, workers: int) -> dict[str, float]:
     from osnb.base import workbook
     from osnb.book import batch
-    from osnb.book.batch.engines import local
+    from osnb.book.batch import local
     from osnb.book.kernel import usage
     from osnb.book.run import plan
 
@@ -165,10 +165,10 @@ def _spread(runs: int, workers: int) -> dict[str, float]:
 
 
 def pretend(plan: Mapping, code: str, out: str, batch: int, *, force: bool, limit: float) -> dict:
-    """What a worker does here in place of `engines.work`: the same without a kernel."""
+    """What a worker does here in place of `batch.work`: the same without a kernel."""
     from functools import partial
 
-    from osnb.book.batch.engines import work
+    from osnb.book.batch import work
     from osnb.book.run import execute
 
     make = partial(execute, through=_nothing)

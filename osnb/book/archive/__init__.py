@@ -16,12 +16,16 @@ from typing import Any
 from osnb.base import stamps, workbook
 from osnb.book import record, zips
 from osnb.book.archive import publishing
-from osnb.book.archive.checking import LOCK, MANIFEST, METADATA, check, made_so, parts
+from osnb.book.archive.checking import LOCK, MANIFEST, METADATA, check, made_so
 from osnb.book.runs import PAPERS as DIGITS
 from osnb.book.runs import changed, publish, results
 from osnb.book.verify import params_file
 from osnb.evidence.gallery import PAPERS
 
+REASONS = {
+    "running": "running here",
+    "other": "here with other content; --force replaces it",
+}
 LICENCE = "https://spdx.org/licenses/BSD-3-Clause"
 DATA = (
     "The code (notebooks, params) is under BSD-3-Clause. The runs are numbers and drawings that "
@@ -59,9 +63,7 @@ def pack(
         raise ValueError(f"{file} exists; --force replaces it")
     runs = _chosen(names)
     members = dict(sorted(_members(runs).items()))
-    known = {
-        name: (path.stat().st_size, workbook.file_hash(path)) for name, path in members.items()
-    }
+    known = {name: (x.stat().st_size, workbook.file_hash(x)) for name, x in members.items()}
     added = publishing.members(runs) if publish else {}
     known |= {name: (len(x), hashlib.sha256(x).hexdigest()) for name, x in added.items()}
     metadata = described(runs, known)
@@ -79,23 +81,18 @@ def _chosen(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """run.json of the runs that the names mean, their params file and digest, by NOTEBOOK/RUN."""
     runs = record.named(*names)
     for key, run in runs.items():
-        _check_whole(key, run)
+        if run["state"] != "done":
+            raise ValueError(f"only finished runs go into an archive; {key} is {run['state']}")
+        lost = {name for name, _ in results(_folder(key)).items() ^ run["outputs"].items()}
+        lost |= {*changed(_folder(key), {"executed.ipynb": run["files"].get("executed.ipynb", "")})}
+        if lost:
+            raise ValueError(
+                f"{key} is not what its run.json says ({', '.join(sorted(lost))}); run it again"
+            )
         params = params_file(run["notebook"], run["run"])
         run["params"] = f"params/{run['notebook']}/{params.name}" if params else None
-        run["data"] = stamps.data(workbook.out() / "runs" / key)
+        run["data"] = stamps.data(_folder(key))
     return runs
-
-
-def _check_whole(key: str, run: dict[str, Any]) -> None:
-    if run["state"] != "done":
-        raise ValueError(f"only finished runs go into an archive; {key} is {run['state']}")
-    folder = workbook.out() / "runs" / key
-    lost = {name for name, _ in results(folder).items() ^ run["outputs"].items()}
-    lost |= {*changed(folder, {"executed.ipynb": run["files"].get("executed.ipynb", "")})}
-    if lost:
-        raise ValueError(
-            f"{key} is not what its run.json says ({', '.join(sorted(lost))}); run it again"
-        )
 
 
 def _members(runs: dict[str, dict[str, Any]]) -> dict[str, Path]:
@@ -104,7 +101,7 @@ def _members(runs: dict[str, dict[str, Any]]) -> dict[str, Path]:
     members = {LOCK: root / LOCK} if (root / LOCK).is_file() else {}
     for key, run in runs.items():
         for name in ("run.json", "executed.ipynb", *run["outputs"]):
-            members[f"runs/{key}/{name}"] = workbook.out() / "runs" / key / name
+            members[f"runs/{key}/{name}"] = _folder(key) / name
         for name in filter(None, (f"notebooks/{run['notebook']}.ipynb", run["params"])):
             members[name] = root / name
     return members
@@ -112,11 +109,9 @@ def _members(runs: dict[str, dict[str, Any]]) -> dict[str, Path]:
 
 def _notes(runs: dict[str, dict[str, Any]]) -> list[str]:
     """What a reader of the archive will miss."""
-    there = {run["data"] for run in runs.values()}
-    notes = []
+    there, notes = {run["data"] for run in runs.values()}, []
     for key, run in runs.items():
-        away = [name for name, sha in run["inputs"].items() if sha not in there]
-        if away:
+        if away := [name for name, sha in run["inputs"].items() if sha not in there]:
             notes.append(f"{key} was made from runs that are not in it: {', '.join(away)}")
         if not made_so(run):
             notes.append(f"{key} was made with other code than the notebook that goes with it")
@@ -141,12 +136,10 @@ def unpack(file: Path, *, force: bool = False) -> dict[str, str]:
     with zips.opened(file) as archive:
         runs = check(archive)
         here = {key: _standing(key, run) for key, run in runs.items()}
-        running = [key for key, word in here.items() if word == "running"]
-        other = [key for key, word in here.items() if word == "other"]
-        if running:
-            raise ValueError(f"{', '.join(running)} is running here")
-        if other and not force:
-            raise ValueError(f"{', '.join(other)} is here with other content; --force replaces it")
+        for standing, why in REASONS.items():
+            keys = ", ".join(key for key, word in here.items() if word == standing)
+            if keys and not (force and standing == "other"):
+                raise ValueError(f"{keys} is {why}")
         source = {"archive": file.name, "sha256": workbook.file_hash(file), "when": record.now()}
         for key, run in runs.items():
             if here[key] != "same":
@@ -167,9 +160,9 @@ def _folder(key: str) -> Path:
 def _standing(key: str, run: dict[str, Any]) -> str:
     """What is here under that name: nothing, the same, another run, or one that is running."""
     folder = _folder(key)
+    found = record.read(folder) or {}
     if not folder.exists():
         return "nothing"
-    found = record.read(folder) or {}
     if found.get("state") in {"queued", "running"}:
         return "running"
     alike = all(found.get(k) == run[k] for k in ("state", "code", "inputs", "outputs"))
@@ -185,10 +178,9 @@ def _place(archive: zipfile.ZipFile, key: str, run: dict[str, Any]) -> None:
     with record.lock(target), TemporaryDirectory(dir=target.parent, prefix=prefix) as aside:
         made, old = Path(aside) / "made", Path(aside) / "made" / "superseded"
         made.mkdir()
-        for info in archive.infolist():
-            notebook, name, file = parts(info.filename) or ("", "", "")
-            if f"{notebook}/{name}" == key and file != "run.json":
-                (made / file).write_bytes(archive.open(info).read(info.file_size))
+        for file in (*run["outputs"], *run["files"]):  # as `check` has found them
+            info = archive.getinfo(f"runs/{key}/{file}")
+            (made / file).write_bytes(archive.open(info).read(info.file_size))
         record.write(made, run)
         if target.exists():
             target.rename(old)
@@ -218,16 +210,14 @@ def described(runs: Mapping[str, dict], files: Mapping[str, tuple[int, str]]) ->
     crate.metadata.extra_terms["sha256"] = "https://schema.org/sha256"  # 1.1 lacks it
     kept = {name: _file(crate, name, *known) for name, known in files.items()}
     crate.add_file(dest_path=MANIFEST, properties={"description": "for sha256sum -c"})
-    digits = {key[0] for key in runs}
-    papers = {name: title for name, title in PAPERS.items() if DIGITS[name] in digits}
+    papers = {x: PAPERS[x] for x in PAPERS if DIGITS[x] in {key[0] for key in runs}}
     root = crate.root_dataset
     root["name"] = f"Finished runs of osnb: {', '.join(papers) or 'lessons'}"
     root["description"] = f"{len(runs)} runs of an open-set recognition workbook. {DATA}"
     root["datePublished"] = max(run["finished"] for run in runs.values())
     root["license"] = _about(crate, LICENCE, "CreativeWork", name="BSD 3-Clause", description=DATA)
-    root["citation"] = [
-        _about(crate, f"#{name}", "ScholarlyArticle", name=title) for name, title in papers.items()
-    ]
+    cited = [(f"#{name}", "ScholarlyArticle", title) for name, title in papers.items()]
+    root["citation"] = [_about(crate, *kind, name=title) for *kind, title in cited]
     root["mentions"] = [_action(crate, key, runs, kept) for key in runs]
     _software(crate, runs, kept)
     return json.dumps(crate.metadata.generate(), indent=1, sort_keys=True).encode() + b"\n"

@@ -73,25 +73,26 @@ def wrong(run: Mapping[str, Any]) -> list[str]:
 
 
 @cache
-def _validator():
-    """jsonschema's, of run.schema.json."""
+def _validator(part: str = ""):
+    """jsonschema's, of run.schema.json or one of its definitions."""
     from jsonschema import Draft202012Validator, FormatChecker
 
-    formats = FormatChecker(formats=())
+    formats, text = FormatChecker(formats=()), re.compile("[\n\t]")
     checks = {
-        "line": line,
-        "text": lambda value: all(map(line, re.split("[\n\t]", value))),
-        "time": lambda value: (
-            value.endswith("+00:00") and datetime.fromisoformat(value).isoformat() == value
-        ),
+        "line": lambda x: not isinstance(x, str) or line(x),
+        "text": lambda x: not isinstance(x, str) or all(map(line, text.split(x))),
+        "time": lambda x: not isinstance(x, str) or _is_time(x),
+        "finite": lambda x: not isinstance(x, float) or math.isfinite(x),
     }
     for name, check in checks.items():
-        formats.checks(name, raises=ValueError)(
-            lambda value, check=check: not isinstance(value, str) or check(value)
-        )
-    formats.checks("finite")(lambda value: not isinstance(value, float) or math.isfinite(value))
+        formats.checks(name, raises=ValueError)(check)
     schema = json.loads(Path(__file__).with_name("run.schema.json").read_text(encoding="utf8"))
+    schema = {"$defs": schema["$defs"], **schema["$defs"][part]} if part else schema
     return Draft202012Validator(schema, format_checker=formats)
+
+
+def _is_time(text: str) -> bool:
+    return text.endswith("+00:00") and datetime.fromisoformat(text).isoformat() == text
 
 
 def check(archive: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
@@ -187,22 +188,21 @@ def _check_table(name: str, content: bytes) -> None:
     needed = {"sample", "role", "label"} if name.endswith("/outputs.parquet") else {*COLUMNS}
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
-        rows, schema = file.metadata.num_rows, file.schema_arrow
-        history = name.endswith("/history.parquet") and _is_history(schema, rows)
-        known = history or needed <= {*schema.names}
+        history = name.endswith("/history.parquet") and _is_history(file)
+        known = history or needed <= {*file.schema_arrow.names}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):  # Arrow's are among them
         known = False
     if not known:
         raise ValueError(f"{name} is no table of scores, outputs or history")
 
 
-def _is_history(schema, rows: int) -> bool:
-    """Whether a table has numbers only, under names that can be shown."""
+def _is_history(file) -> bool:
+    """Whether a parquet file has numbers only, under names that can be shown."""
     from pyarrow import types
 
-    kinds = (types.is_integer, types.is_floating, types.is_null)
+    kinds, schema = (types.is_integer, types.is_floating, types.is_null), file.schema_arrow
     numbers = all(any(is_kind(field.type) for is_kind in kinds) for field in schema)
-    return numbers and all(map(line, schema.names)) and 0 < rows <= EPOCHS
+    return numbers and all(map(line, schema.names)) and 0 < file.metadata.num_rows <= EPOCHS
 
 
 def _check_run(key: str, files: dict[str, dict], sums: dict[str, str]) -> None:
@@ -221,26 +221,18 @@ def _check_run(key: str, files: dict[str, dict], sums: dict[str, str]) -> None:
         raise ValueError(f"{name} gives another checksum than executed.ipynb has")
     explained = set()
     for file in files.keys() - NO_OUTPUTS:
-        if file.endswith(".json") and _stamp(files[file]) != _stamp(run):
-            raise ValueError(f"runs/{key}/{file} bears the stamp of another run than {name}")
-        listed = files[file].get("files", {})
+        stamp, place = files[file], f"runs/{key}/{file}"
+        if file.endswith(".json") and _stamp(stamp) != _stamp(run):
+            raise ValueError(f"{place} bears the stamp of another run than {name}")
+        listed = stamp.get("files", {})
         if not isinstance(listed, dict) or any(sums.get(x) != sha for x, sha in listed.items()):
-            raise ValueError(f"runs/{key}/{file} gives other checksums than its files have")
-        if not _is_headline(files[file].get("headline", [])):
-            raise ValueError(f"runs/{key}/{file} has a headline that cannot be shown")
+            raise ValueError(f"{place} gives other checksums than its files have")
+        if not _validator("headline").is_valid(stamp.get("headline", [])):
+            raise ValueError(f"{place} has a headline that cannot be shown")
         explained |= {*listed}
     for file in sorted(files.keys() - explained):
         if file.startswith("scores") and file.endswith(".parquet"):
             raise ValueError(f"no stamp explains runs/{key}/{file}")
-
-
-def _is_headline(rows: Any) -> bool:
-    """Whether it is as `tables.headline` gives it: rows of numbers and of texts of a line."""
-    rows = rows if isinstance(rows, list) and all(isinstance(x, dict) for x in rows) else [{}]
-    texts = all(isinstance(row.get("what"), str) and {"paper", "ours"} <= {*row} for row in rows)
-    values = [value for row in rows for value in row.values() if value is not None]
-    plain = (isinstance(x, int | float) or (isinstance(x, str) and line(x)) for x in values)
-    return texts and all(plain)
 
 
 def _stamp(stated: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,10 +16,9 @@ from osnb.book import record
 
 COLUMNS = ("notebook", "run", "state", "progress", "left", "last", "seconds", "finished")
 STRANGE = (AttributeError, KeyError, TypeError, ValueError)  # values of other types do that
+JSON = "File for the same as json; - prints it alone."
 MANY = 60  # rows beyond which those that are done are only counted
-Json = Annotated[
-    Path | None, typer.Option("--json", help="File for the same as json; - prints it alone.")
-]
+Json = Annotated[Path | None, typer.Option("--json", help=JSON)]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 
 
@@ -32,9 +32,7 @@ def written(file: Path, content: Any) -> None:
 
 def status(
     everything: Annotated[bool, typer.Option("--all", help="Rows for runs that are done.")] = False,
-    once: Annotated[
-        bool, typer.Option("--once", help="Do not follow runs until they end.")
-    ] = False,
+    once: Annotated[bool, typer.Option("--once", help="Do not follow till they end.")] = False,
     file: Json = None,
 ):
     """A table of the runs and how they go; in a terminal it follows them until they end."""
@@ -48,33 +46,23 @@ def status(
         print(f"no run in {workbook.out() / 'runs'} yet; make reproduce makes the miniature ones")
         return None
     screen = Console(markup=False, emoji=False)  # no word of a run is one
-    screen.width = screen.width if screen.is_terminal else 160
-    if once or not screen.is_terminal or not _going(runs):
+    if once or not screen.is_terminal:
+        screen.width = screen.width if screen.is_terminal else 160
         return screen.print(_table(runs, everything))
     with Live(_table(runs, everything), console=screen, auto_refresh=False) as live:
-        while _going(runs):
+        while any(run["state"] in ("running", "queued") for run in runs):
             time.sleep(1)
             runs = record.everything()
             live.update(_table(runs, everything), refresh=True)
     return None
 
 
-def _going(runs: list[dict]) -> bool:
-    return any(run["state"] in ("running", "queued") for run in runs)
-
-
 def _counted(runs: list[dict]) -> dict[str, Any]:
     """What `osnb status --json` says: counts by state, and the state of every run."""
     counts = Counter(run["state"] for run in runs)
-    return {
-        "counts": {state: counts[state] for state in record.STATES},
-        "gpus": _gpus(),
-        "runs": [
-            {key: run.get(key) for key in ("notebook", "run", "state", "seconds", "finished")}
-            | _progress(run)
-            for run in runs
-        ],
-    }
+    keys = ("notebook", "run", "state", "seconds", "finished")
+    rows = [{key: run.get(key) for key in keys} | _progress(run) for run in runs]
+    return {"counts": {x: counts[x] for x in record.STATES}, "gpus": _gpus(), "runs": rows}
 
 
 def _table(runs: list[dict], everything: bool):
@@ -83,18 +71,15 @@ def _table(runs: list[dict], everything: bool):
 
     counts = Counter(run["state"] for run in runs)
     title = ", ".join(f"{counts[state]} {state}" for state in record.STATES if counts[state])
-    few = everything or len(runs) <= MANY
-    shown = [run for run in runs if few or run["state"] != "done"]
-    shown = sorted(shown, key=lambda run: record.STATES.index(run["state"]))[
-        : None if few else MANY
-    ]
-    rest = f"{len(runs) - len(shown)} more: osnb status --all" if len(shown) < len(runs) else None
+    shown, rest = sorted(runs, key=lambda run: record.STATES.index(run["state"])), None
+    if not everything and len(runs) > MANY:
+        shown = [run for run in shown if run["state"] != "done"][:MANY]
+        rest = f"{len(runs) - len(shown)} more: osnb status --all"
     table = Table(*COLUMNS, box=None, title="\n".join([title, *_gpus()]), caption=rest)
     for run in shown:
-        try:
+        cells = ("", "", "run.json says strange things")
+        with suppress(*STRANGE):  # somebody else has written it
             cells = _cells(run)
-        except STRANGE:  # somebody else has written its run.json
-            cells = ("", "", "run.json says strange things")
         row = (run["notebook"], run["run"], run["state"], *cells)
         table.add_row(*(record.plain(str(x)) for x in row))
     return table
@@ -120,13 +105,10 @@ def _progress(run: Mapping) -> dict[str, Any]:
     if run["state"] != "running":
         return {}
     file = workbook.out() / "runs" / run["notebook"] / run["run"] / "history.parquet"
-    epochs, since, measures = run["parameters"].get("epochs"), run.get("resumed", 0), {}
-    if epochs and file.is_file():
-        import pyarrow.parquet as pq
-
-        last = pq.read_table(file).to_pylist()[-1]
+    epochs, since, measures = run.get("settings", {}).get("epochs"), run.get("resumed", 0), {}
+    if epochs and (rows := record.rows(file)):
+        last, measures = rows[-1], {"measures": rows[-1]}
         share, now = last["epoch"] / epochs, (last["epoch"] - since) / max(epochs - since, 1)
-        measures = {"measures": last}
     elif run["notebook"].endswith("_train"):  # cells tell nothing of what training takes
         return {"share": 0.0}
     elif "progress" in run:
@@ -175,10 +157,10 @@ def _shown(key: str, run: dict) -> list[str]:
         lines += [f"  | {line}" for line in error.get("tail", [])]
     wide = max(map(len, run["parameters"]), default=0)
     lines += ["", *(f"{name:{wide}}  {value!r}" for name, value in run["parameters"].items()), ""]
-    if (folder / "history.parquet").is_file():
-        lines += [_history(folder / "history.parquet"), ""]
-    kinds = ("*.svg", "*.csv", "*.ipynb")
-    files = sorted(str(file) for pattern in kinds for file in folder.glob(pattern))
+    if rows := record.rows(folder / "history.parquet"):
+        lines += [_history(rows), ""]
+    kinds = (".svg", ".csv", ".ipynb")
+    files = sorted(str(file) for file in folder.glob("*") if file.suffix in kinds)
     return lines + (files or [f"no figures in {folder}"])
 
 
@@ -192,10 +174,9 @@ def _circumstances(run: dict) -> str:
     return f"on {where}; commit {run.get('commit')}{dirty}"
 
 
-def _history(file: Path) -> str:
+def _history(rows: list[dict]) -> str:
     """The epochs, the first, the last and some between."""
-    import pyarrow.parquet as pq
+    import pandas as pd
 
-    rows = pq.read_table(file).to_pandas()
-    chosen = [*range(0, len(rows) - 1, max(1, len(rows) // 10)), len(rows) - 1]
-    return rows.iloc[chosen].to_string(index=False, float_format="{:.4g}".format)
+    chosen = [*rows[: -1 : max(1, len(rows) // 10)], rows[-1]]
+    return pd.DataFrame(chosen).to_string(index=False, float_format="{:.4g}".format)

@@ -4,8 +4,8 @@ import os
 import signal
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
@@ -18,6 +18,8 @@ from osnb.book import record
 from osnb.book.cli.look import written
 from osnb.book.runs import CROSS, OWN, PAPERS
 
+NO_ERROR = {"name": "", "value": "", "cell": None}
+BRIEF = ("notebook", "run", "state", "seconds")  # of a run, what --json says
 STATES = ("done", "skipped", "failed", "interrupted")
 FORCE = "Repeat runs that are up to date."
 WORKERS = "Runs at the same time; if 0, one for each GPU, else one."
@@ -25,6 +27,9 @@ SCHEDULER = "A dask scheduler, tls://HOST:PORT."
 TLS = "Folder with ca.pem, cert.pem and key.pem for the scheduler."
 SLURM = "Make runs in jobs of Slurm, as this yaml file says."
 LIMIT = "Seconds after which a run is stopped and has failed; 0: none."
+FILES = "params/<notebook>/<run>.yaml, a folder of them, a glob ..."
+REPLACE = typer.Option("-p", metavar="NAME=VALUE", help="Replace a parameter.")
+Overrides = Annotated[list[str] | None, REPLACE]
 REPEATS = "Train the other seeds and splits of params/repeats.yaml too."
 REPORT = "File for how every run ended; - prints it, and all else to stderr."
 
@@ -50,23 +55,14 @@ def announced(plans: list, force: bool) -> None:
     print(f"{len(plans)} runs, {len(times)} would run{total}{more}")
     for why, count in sorted(lost.items()):
         print(f"{count} of them would fail without their data: {why}")
-    for of in {x.parameters["benchmark"]: x for x in plans if _own(x)}.values():
-        print(of.parameters["benchmark"], *_examined(of), sep="\n  ")
+    own = [plan.parameters for plan in plans if plan.trains and not plan.published]
+    for values in {values["benchmark"]: values for values in own}.values():
+        from osnb import experiment
+        from osnb.experiment import examined
 
-
-def _own(plan) -> bool:
-    """Whether it trains on a benchmark of one's own."""
-    return plan.trains and not plan.published
-
-
-def _examined(plan) -> Iterator[str]:
-    """What there is to say of a benchmark of one's own, and of the time that its runs take."""
-    from osnb import experiment
-    from osnb.experiment import examined
-
-    values = plan.parameters
-    machine = experiment.Machine.of(values["machine"], data=values["data"])
-    yield from examined.benchmark(experiment.of(values), machine)
+        machine = experiment.Machine.of(values["machine"], data=values["data"])
+        said = examined.benchmark(experiment.of(values), machine)
+        print(values["benchmark"], *said, sep="\n  ")
 
 
 def _guesses() -> Callable:
@@ -80,12 +76,10 @@ def _guesses() -> Callable:
         kept = {k: v for k, v in parameters.items() if k not in workbook.REPEATS}
         return (notebook, repr(sorted(kept.items()))), (notebook, parameters.get("size"))
 
-    here, times = record.owner()["host"], {}
-    for run in record.everything():
-        seconds = record.seconds(run)
-        if seconds is not None and run.get("host") == here:
-            for key in keys(run["notebook"], run["parameters"]):
-                times.setdefault(key, []).append(seconds)
+    here, times = record.owner()["host"], defaultdict(list)
+    for run in (run for run in record.everything() if run.get("host") == here):
+        for key in keys(run["notebook"], run["parameters"]):
+            times[key] += filter(None, [record.seconds(run)])
 
     def guess(plan) -> float | None:
         alike = (times.get(key) for key in keys(plan.notebook, plan.parameters))
@@ -98,35 +92,33 @@ class Lines:
     """One line for every run: its name when it begins, where that can be told, and its end."""
 
     def __init__(self, count: int, file: TextIO):
-        self.count, self.file = count, file
-        self.number, self.open, self.waited = 0, "", set()
+        self.count, self.file, self.number, self.open, self.waited = count, file, 0, "", set()
 
     def told(self, plan, what: str) -> None:
         """A run begins, or another process is making it."""
         if str(plan) in self.waited:
             return
-        if what == "begins":
-            self._begin(plan, self.number + 1)
-        elif what == "busy":
+        line = ""
+        if what == "busy":
             self.waited.add(str(plan))
             run = record.read(plan.directory) or {}
             who = f"process {run.get('pid')} on {run.get('host')}"
-            self._end(f"waits: {who} is making it since {run.get('started', 'just now')}")
+            line = f"waits: {who} is making it since {run.get('started', 'just now')}"
+        self._write(plan, line)
 
     def ended(self, plan, end: Mapping) -> None:
         """A run has ended."""
+        self._write(plan, _ending(plan, end))
         self.number += 1
+
+    def _write(self, plan, line: str = "") -> None:
+        """The run's name, if it does not stand there yet, and what ends its line."""
         if self.open != str(plan):
-            self._begin(plan, self.number)
-        self._end(_ending(plan, end))
-
-    def _begin(self, plan, number: int) -> None:
-        print(f"[{number}/{self.count}] {plan!s:50} ", end="", flush=True, file=self.file)
-        self.open = str(plan)
-
-    def _end(self, line: str) -> None:
-        print(record.plain(line), flush=True, file=self.file)
-        self.open = ""
+            name = f"[{self.number + 1}/{self.count}] {plan!s:50} "
+            print(name, end="", flush=True, file=self.file)
+        if line:
+            print(record.plain(line), flush=True, file=self.file)
+        self.open = "" if line else str(plan)
 
 
 def _ending(plan, end: Mapping) -> str:
@@ -138,11 +130,10 @@ def _ending(plan, end: Mapping) -> str:
     if state == "done":
         large = ", ".join(end["unpublished"])
         return spent + (f"; too large for figures/: {large}" if large else "")
-    error = end.get("error", {"name": "", "value": "", "cell": None})
+    error, look = end.get("error", NO_ERROR), plan.directory / "executed.ipynb"
     if error["name"] == "NotRun":
         return f"not run: {error['value']}"
     place = f"cell In [{error['cell']}], " if error["cell"] else ""
-    look = plan.directory / "executed.ipynb"
     see = f"\n    see {look}" if look.is_file() else ""
     return f"{spent}\n    {place}{error['name']}: {error['value'].partition(chr(10))[0]}{see}"
 
@@ -192,7 +183,10 @@ def start(
         announced(plans, force)
         raise typer.Exit(0)
     if report and str(report) != "-":
-        _try_writing(report)
+        try:  # refuse a file that could not be written when the runs are made
+            written(report, _counted({}))
+        except OSError as error:
+            raise ValueError(f"--json {report} cannot be written: {error.strerror}") from None
     if any(plan.trains for plan in plans) and not find_spec("torch"):
         raise ModuleNotFoundError("training needs torch", name="torch")
     raise typer.Exit(_make(plans, engine, lines, report, force=force, limit=time_limit))
@@ -207,16 +201,13 @@ def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:
     try:
         with engine as spread:
             for plan, end in batch.carry_out(plans, spread=spread, **how):
-                ends[str(plan)] = _brief(plan, end)
+                ends[str(plan)] = plan.known | end
                 lines.ended(plan, end)
-    except BaseException:
-        for plan in plans:
-            end = record.read(plan.directory) or {}
-            ours = end.get("state") == "interrupted" and end.get("started", "") >= begun
-            if ours and str(plan) not in ends:
-                ends[str(plan)] = _brief(plan, end)
-        raise
     finally:
+        for plan in (plan for plan in plans if str(plan) not in ends):  # we are stopped
+            end = record.read(plan.directory) or {}
+            if end.get("state") == "interrupted" and end.get("started", "") >= begun:
+                ends[str(plan)] = end
         if report:
             written(report, _counted(ends))
     counts = _counted(ends)
@@ -230,15 +221,12 @@ def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:
 
 def _counted(ends: Mapping[str, dict]) -> dict:
     """What --json says: how every run ended, and how many ended so."""
-    counts = Counter(end["state"] for end in ends.values())
-    return {"runs": [*ends.values()], **{state: counts[state] for state in STATES}}
-
-
-def _brief(plan, end: Mapping) -> dict:
-    error = end.get("error")
-    reason = {"reason": f"{error['name']}: {error['value']}"} if error else {}
-    kept = {key: end[key] for key in ("state", "seconds") if key in end}
-    return {"notebook": plan.notebook, "run": plan.run, **kept, **reason}
+    counts, rows = Counter(end["state"] for end in ends.values()), []
+    for end in ends.values():
+        rows.append({key: end[key] for key in BRIEF if key in end})
+        if error := end.get("error"):
+            rows[-1]["reason"] = f"{error['name']}: {error['value']}"
+    return {"runs": rows, **{state: counts[state] for state in STATES}}
 
 
 def _heed_signals() -> None:
@@ -248,22 +236,10 @@ def _heed_signals() -> None:
         signal.signal(signal.SIGHUP, signal.default_int_handler)
 
 
-def _try_writing(report: Path) -> None:
-    """Refuse a file that could not be written when the runs are made; it holds none as yet."""
-    try:
-        written(report, _counted({}))
-    except OSError as error:
-        raise ValueError(f"--json {report} cannot be written: {error.strerror}") from None
-
-
 @_with_options_of(start)
 def run(
-    files: Annotated[
-        list[str], typer.Argument(help="params/<notebook>/<run>.yaml, a folder of them, a glob ...")
-    ],
-    p: Annotated[
-        list[str] | None, typer.Option("-p", metavar="NAME=VALUE", help="Replace a parameter.")
-    ] = None,
+    files: Annotated[list[str], typer.Argument(help=FILES)],
+    p: Overrides = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds to run, from the file's own up.")] = 1,
     **options,
 ):
@@ -274,13 +250,14 @@ def run(
     from osnb.book.run import plan
     from osnb.book.run.plans import read
 
-    given, named, there = overrides(p or []), {}, _files(files)
+    given, named, there = overrides(p), {}, _files(files)
     if any(read(file).get("size") == "own" for file in there):
         os.environ.setdefault("OSNB_OUT", str(Path.cwd()))
     for file in there:
         first = plan(file, given)
-        more = range(first.parameters.get("seed", 0) + 1, first.parameters.get("seed", 0) + seeds)
-        for each in (first, *(plan(file, given | {"seed": seed}) for seed in more)):
+        seed = first.parameters.get("seed", 0)
+        more = (plan(file, given | {"seed": seed + n}) for n in range(1, seeds))
+        for each in (first, *more):
             same, other = named.setdefault(str(each), (each, file))
             if same.parameters != each.parameters:
                 raise ValueError(f"{other} and {file} would both make {each}: rename one of them")
@@ -294,30 +271,29 @@ def _files(texts: list[str]) -> list[Path]:
     """
     import glob
 
-    chosen = []
+    chosen = {}
     for text in texts:
         if not text.strip():
             raise ValueError("need a params file, a folder of them or a glob; got an empty text")
-        if (folder := Path(text)).is_dir():
-            notebook = workbook.root() / "notebooks" / f"{folder.absolute().name}.ipynb"
-            inner = [] if notebook.is_file() else sorted(folder.glob("*/*.yaml"))
-            files = inner or sorted(folder.glob("*.yaml"))
+        files = [Path(text)]
+        if files[0].is_dir():
+            notebook = workbook.root() / "notebooks" / f"{files[0].absolute().name}.ipynb"
+            inner = [] if notebook.is_file() else sorted(files[0].glob("*/*.yaml"))
+            files = inner or sorted(files[0].glob("*.yaml"))
         elif glob.has_magic(text):
             files = [Path(name) for name in sorted(glob.glob(text)) if Path(name).is_file()]
-        else:
-            files = [Path(text)]
         if not files:
             raise ValueError(f"no params file (*.yaml) is in {text}")
-        chosen += files
-    return list(dict.fromkeys(chosen))
+        chosen |= dict.fromkeys(files)
+    return [*chosen]
 
 
-def overrides(texts: list[str]) -> dict[str, object]:
+def overrides(texts: list[str] | None) -> dict[str, object]:
     """Values by name, of NAME=VALUE."""
     from osnb.book.run import Typed
 
     values = {}
-    for text in texts:
+    for text in texts or []:
         name, equals, value = text.partition("=")
         if not equals:
             raise ValueError(f"-p needs NAME=VALUE, such as seed=3; got {text!r}")

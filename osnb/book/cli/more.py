@@ -1,8 +1,8 @@
-"""Commands that run no notebook: archives, claims, lists, the course, report, checks."""
+"""Commands that run no notebook: archives, claims, lists, course, report, checks, new files."""
 
 import json as text
+import shutil
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +13,12 @@ from osnb.book import record
 from osnb.book.cli.look import Force, Json, written
 from osnb.book.runs import PAPERS
 
+GOLDEN = "Hold the code against the goldens first: a minute."
+CHECKED = "Notebooks and params files; all if left out."
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 data = typer.Typer(no_args_is_help=True, help="Build the data that ships with the package.")
+new = typer.Typer(no_args_is_help=True, help="Files to start from: an example, a loss.")
+TEMPLATES = workbook.PACKAGE / "book" / "new"
 
 PUBLISH = "Add citations, CODECHECK manifest, model cards, Croissant."
 
@@ -48,9 +52,7 @@ def import_(
 
 def verify(
     file: Json = None,
-    golden: Annotated[
-        bool, typer.Option("--golden", help="Hold the code against the goldens first: a minute.")
-    ] = False,
+    golden: Annotated[bool, typer.Option("--golden", help=GOLDEN)] = False,
 ):
     """Say which figures, tables and scores no longer follow from code, params and inputs."""
     from osnb.book import verify
@@ -61,20 +63,18 @@ def verify(
     if file:
         written(file, rows)
     counts = Counter(row["verdict"] for row in rows)
+    wrong = [row for row in rows if row["verdict"] != "follows"]
     if str(file) != "-":
-        for row in rows:
-            if row["verdict"] != "follows":
-                print(f"{row['verdict']:10} {row['artefact']}: {row['what']}")
+        for row in wrong:
+            print(f"{row['verdict']:10} {row['artefact']}: {row['what']}")
         total = ", ".join(f"{counts[name]} {name}" for name in verify.VERDICTS if counts[name])
         print(f"{len(rows)} artefacts: {total or 'none'}")
         print(verify.held(), end="")
-    raise typer.Exit(0 if counts["follows"] == len(rows) else 1)
+    raise typer.Exit(1 if wrong else 0)
 
 
 def check(
-    files: Annotated[
-        list[Path] | None, typer.Argument(help="Notebooks and params files; all if left out.")
-    ] = None,
+    files: Annotated[list[Path] | None, typer.Argument(help=CHECKED)] = None,
 ):
     """Hold notebooks and params files against the rules of the workbook; 1 if one is broken."""
     from osnb.book import check
@@ -157,9 +157,7 @@ def report():
     from osnb.book import report
 
     if workbook.out() != workbook.root() and any(workbook.out().glob("runs/50_own/*/run.json")):
-        from osnb.book.report import own
-
-        print(own.build())
+        print(report.strange.build())
         return
     index = report.build()
     print(*filter(None, [str(index), report.remark(index)]), sep="\n")
@@ -187,12 +185,7 @@ def protocol(
     rule = protocols.PROTOCOLS.bind(name, split=split)
     if images is None:
         print(protocols.class_list(rule()).to_csv(index=False, lineterminator="\n"), end="")
-    else:
-        _file_lists(name, rule, images, out, reader)
-
-
-def _file_lists(name: str, rule: Callable, images: Path, out: Path, reader: str) -> None:
-    from osnb import protocols
+        return
     from osnb.datasets import READERS
 
     files = READERS[reader](images).rows
@@ -200,8 +193,7 @@ def _file_lists(name: str, rule: Callable, images: Path, out: Path, reader: str)
     if "path" in files:
         files = files.assign(sample=files["path"])
     for split, table in protocols.file_lists(classes, files).items():
-        with workbook.writing(out / f"{name}_{split}.csv") as aside:
-            table.to_csv(aside, index=False, header=False, lineterminator="\n")
+        workbook.write_csv(out / f"{name}_{split}.csv", table, header=False)
         print(f"{out / f'{name}_{split}.csv'}: {len(table)} images")
     print(protocols.describe(classes))
 
@@ -231,15 +223,12 @@ def course(
     """Write the students' copy of the course, the lecturer's, or an offline bundle."""
     from osnb.teach import course
 
-    if learn:
-        if out or learners or bundle or wheels or check:
-            raise ValueError("--learn FOLDER takes no other option")
-        print(f"{learn}: {len(course.learn(learn))} notebooks added")
-        return
-    if check:
-        if out or learners or bundle or wheels:
-            raise ValueError("--check FILE takes no other option")
-        print(f"{check}: {course.check(check)} files, as its checksum file says")
+    if (learn or check) and (out or learners or bundle or wheels or (learn and check)):
+        alone = "--learn FOLDER" if learn else "--check FILE"
+        raise ValueError(f"{alone} takes no other option")
+    if learn or check:
+        added = f"{learn}: {len(course.learn(learn))} notebooks added" if learn else ""
+        print(added or f"{check}: {course.check(check)} files, as its checksum file says")
         return
     if not out:
         ways = "--out FOLDER, --bundle --out FILE.zip, --learn FOLDER, or --check FILE"
@@ -270,14 +259,51 @@ def doctor(
     if json:
         content = {"ready": not failed(lines), "lines": [line._asdict() for line in lines]}
         print(text.dumps(content, indent=1))
-        raise typer.Exit(1 if failed(lines) else 0)
-    for line in lines:
+    for line in [] if json else lines:
         typer.secho(f"{line.state:5}", fg=COLOURS[line.state], nl=False)
         typer.echo(f" {line.name:24} {line.found}")
         if line.advice:
             typer.secho(f"{'':30} -> {line.advice}", bold=True)
-    typer.echo(verdict(lines))
+    if not json:
+        typer.echo(verdict(lines))
     raise typer.Exit(1 if failed(lines) else 0)
+
+
+# Files to start from
+
+
+@new.command()
+def example(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty folder.")],
+    per_class: Annotated[int, typer.Option(min=10, max=200, help="Images of each class.")] = 100,
+):
+    """Ten classes of drawings as folders of png, their roles in a csv, three trainings."""
+    from osnb import datasets, protocols
+
+    if folder.exists() and any(folder.iterdir()):
+        raise ValueError(f"{folder} is not empty: name a new folder")
+    shutil.copytree(TEMPLATES / "example", folder, dirs_exist_ok=True)
+    drawn = protocols.quickdraw.drawings().reset_index().set_index("name")["wnid"]
+    images = datasets.READERS["quickdraw"](side=64)
+    for name in protocols.read_csv(folder / "roles.csv", "class", "role")["class"]:
+        rows = images.rows[images.rows["wnid"] == drawn[name]].head(per_class)
+        datasets.write_png(images, rows.index.to_numpy(), folder / "images" / name)
+    print(f"{folder}: roles.csv, my.yaml, ten folders of images, three trainings. Next:")
+    print(f"cd {folder}\nosnb run 21_vaze_train --dry-run\nosnb run 21_vaze_train 50_own")
+
+
+@new.command()
+def loss(name: Annotated[str, typer.Argument(help="Of the function, and of its file.")]):
+    """A loss and its test, NAME.py and test_NAME.py; use it by -p loss=NAME:NAME."""
+    if not name.isidentifier():
+        raise ValueError(f"a loss has the name of a Python function; got {name!r}")
+    files = {f"{name}.py": "loss.txt", f"test_{name}.py": "test_loss.txt"}
+    if there := [file for file in files if Path(file).exists()]:
+        raise ValueError(f"{there[0]} is there already: choose another name")
+    for file, template in files.items():
+        text = (TEMPLATES / template).read_text(encoding="utf8").replace("NAME", name)
+        Path(file).write_text(text, encoding="utf8")
+        print(file)
 
 
 COMMANDS = (report, docs, export, import_, verify, check, course, doctor, claims, outputs)

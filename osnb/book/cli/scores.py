@@ -1,4 +1,4 @@
-"""Commands that read scores of any origin: measures, and a threshold to decide by."""
+"""Commands about scores of any origin: of weights, rules, measures, a threshold to decide by."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,6 +8,7 @@ import typer
 from osnb.base import workbook
 from osnb.book import record
 from osnb.book.cli.look import Json, written
+from osnb.book.cli.make import Overrides, overrides
 
 UNITS = {"sample": "samples", "class": "classes"}
 AGAINST = "Second file on the same samples: FILE less this one."
@@ -22,8 +23,17 @@ PROMISES = {  # what a threshold is worth, by the name in the column `promise`
 }
 NONE = "none: no threshold is shown to keep {rate} at {side} {at:g}, so everything is rejected"
 BEYOND = "this is about samples drawn like these: of other unknown classes it says nothing"
+ALSO = "Another reader whose test images are unknown too, repeatable."
+WEIGHTS = "File of weights: a checkpoint of ours, tensors by name, or released ones."
+BENCHMARK = "For weights: FOLDER/NOTEBOOK/RUN.yaml, a params file of an experiment."
+MODEL = "Your own network, MODULE:NAME, called with classes=K; it gives logits (N, K)."
+CONVENTIONS = "The scores under the rules of public libraries."
+CHOOSE = "Pick on half the unknown classes, report the others."
+TEST = "Other samples; if left out, half of FILE, at random."
+TO_COME = "Of the unknown among samples to come; as in FILE if 0."
 Known = Annotated[int, typer.Option(help="Logits that are known classes; all if 0.")]
 Seed = Annotated[int, typer.Option(help="Of the draws.")]
+Names = Annotated[list[str] | None, typer.Option("--score", help="Score to keep; all if none.")]
 
 
 def score(
@@ -33,15 +43,9 @@ def score(
     resamples: Annotated[int, typer.Option(help="Draws of the bootstrap.")] = 1000,
     seed: Seed = 0,
     known: Known = 0,
-    names: Annotated[
-        list[str] | None, typer.Option("--score", help="Score to keep, repeatable; all if none.")
-    ] = None,
-    conventions: Annotated[
-        bool, typer.Option("--conventions", help="The scores under the rules of public libraries.")
-    ] = False,
-    choose: Annotated[
-        bool, typer.Option("--choose", help="Pick on half the unknown classes, report the others.")
-    ] = False,
+    names: Names = None,
+    conventions: Annotated[bool, typer.Option("--conventions", help=CONVENTIONS)] = False,
+    choose: Annotated[bool, typer.Option("--choose", help=CHOOSE)] = False,
     json: Json = None,
     out: Annotated[Path | None, typer.Option(help="csv file to write as well.")] = None,
 ):
@@ -62,30 +66,29 @@ def score(
     if unit not in UNITS:
         raise ValueError(f"--unit is one of {', '.join(UNITS)}; got {unit!r}")
     _csv(out)
-    files = [file, against] if against else [file]
-    samples = [_own(each, known, names or ()) for each in files]
-    notes = [note for each in samples for note in each.notes]
+    files, draws = [file, against] if against else [file], {"seed": seed, "resamples": resamples}
+    samples = [_own(path, known, names or ()) for path in files]
+    notes = [note for sample in samples for note in sample.notes]
     if conventions or choose:
-        rows, title = _apart(samples[0], choose, notes, seed=seed, resamples=resamples)
+        rows, title = _apart(samples[0], choose, notes, **draws)
         return _write({"files": [str(file)], "notes": notes, "rows": rows}, json, out, title)
     if against:
         samples[1] = of.matched(*samples)
-    rows = list(of.measures(samples, unit, seed=seed, resamples=resamples))
+    rows = list(of.measures(samples, unit, **draws))
     notes += ([UNKNOWABLE] if "none" in of.roles(samples[0]) else []) + of.turned(rows)
-    about = {"files": [*map(str, files)], "unit": unit, "resamples": resamples, "seed": seed}
-    title = f"95 % intervals over {UNITS[unit]}"
-    return _write(about | {"notes": notes, "rows": rows}, json, out, title)
+    about = {"files": [*map(str, files)], "unit": unit, "notes": notes, "rows": rows}
+    return _write(about | draws, json, out, f"95 % intervals over {UNITS[unit]}")
 
 
 def _apart(own, choose: bool, notes: list[str], **draws: int) -> tuple[list[dict], str]:
     """The rows of --choose, or else of --conventions, and their title."""
-    from osnb.evidence import choice, conventions
+    from osnb.evidence import samples as of
 
     if not choose:
-        rows = list(conventions.conventions(own))
+        rows = list(of.conventions(own))
         return rows, "one set of scores, each measure under several rules"
-    rows = choice.choice(own, **draws)
-    enough = round(2 * (len(rows) - 1) / choice.LEVEL)
+    rows = of.choice(own, **draws)
+    enough = round(2 * (len(rows) - 1) / of.LEVEL)
     if draws["resamples"] < enough:
         notes.append(f"{len(rows)} scores need --resamples {enough} for any to differ")
     return rows, "AUROC; differs: from the best, after Holm's correction"
@@ -96,12 +99,8 @@ def threshold(
     tpr: Annotated[float, typer.Option(help="Share of the known to accept, at least.")] = 0,
     fpr: Annotated[float, typer.Option(help="Share of the unknown to accept, at most.")] = 0,
     risk: Annotated[float, typer.Option(help="Errors among the accepted, at most.")] = 0,
-    share: Annotated[
-        float, typer.Option(help="Of the unknown among samples to come; as in FILE if 0.")
-    ] = 0,
-    test: Annotated[
-        Path | None, typer.Option(help="Other samples; if left out, half of FILE, at random.")
-    ] = None,
+    share: Annotated[float, typer.Option(help=TO_COME)] = 0,
+    test: Annotated[Path | None, typer.Option(help=TEST)] = None,
     name: Annotated[str, typer.Option("--score", help="Needed if FILE has several.")] = "",
     seed: Seed = 0,
     known: Known = 0,
@@ -117,7 +116,7 @@ def threshold(
     osnb threshold validation.csv --test test.csv --risk .05 --share .1
     osnb threshold scores.csv --tpr .95 --score max_logit --out verdicts.csv
     """
-    from osnb.evidence import decisions
+    from osnb.evidence import samples as of
 
     asked = {k: v for k, v in {"tpr": tpr, "fpr": fpr, "risk": risk}.items() if v}
     if len(asked) != 1:
@@ -125,16 +124,16 @@ def threshold(
     _csv(out)
     ((rate, at),) = asked.items()
     samples = [_single(each, known, name) for each in ([file, test] if test else [file])]
-    held_out, others = samples if test else decisions.halves(samples[0], seed=seed)
-    rows = decisions.decided(rate, at, held_out, others, share=share, seed=seed)
+    held_out, others = samples if test else of.halves(samples[0], seed=seed)
+    rows = of.decided(rate, at, held_out, others, share=share, seed=seed)
     if out:
-        _verdicts(out, others, decisions.verdicts(others, rows[0]["threshold"]))
-    notes = [note for each in samples for note in each.notes]
+        _verdicts(out, others, of.verdicts(others, rows[0]["threshold"]))
+    notes = [note for sample in samples for note in sample.notes]
     notes += [*_promised(rate, at, rows), BEYOND]
-    about = {"files": [str(each) for each in (file, test) if each], "seed": seed, "share": share}
-    about |= {"calibration": len(held_out.label), "test": len(others.label)}
-    title = f"{len(held_out.label)} samples choose, {len(others.label)} test; intervals of 95 %"
     rows = [{k: None if v != v else v for k, v in row.items()} for row in rows]  # json has no NaN
+    counts = {"calibration": len(held_out.label), "test": len(others.label)}
+    about = {"files": [str(x) for x in (file, test) if x], "seed": seed, "share": share, **counts}
+    title = "{calibration} samples choose, {test} test; intervals of 95 %".format(**counts)
     _write(about | {"notes": notes, "rows": rows}, json, None, title)
 
 
@@ -142,11 +141,43 @@ def _promised(rate: str, at: float, rows: list[dict[str, Any]]) -> list[str]:
     """What each threshold is worth, in a sentence."""
     words = {"rate": rate.upper() if rate != "risk" else rate, "at": at}
     words["side"] = "least" if rate == "tpr" else "most"
-    thresholds = {row["promise"]: row["threshold"] for row in rows}
-    said = {
-        k: NONE if x != x else f"accept from {x!r}: {PROMISES[k]}" for k, x in thresholds.items()
-    }
-    return [f"{promise}: {sentence.format(**words)}" for promise, sentence in said.items()]
+    sentences = []
+    for name, value in {row["promise"]: row["threshold"] for row in rows}.items():
+        worth = NONE if value != value else f"accept from {value!r}: {PROMISES[name]}"
+        sentences.append(f"{name}: {worth.format(**words)}")
+    return [*sentences, BEYOND]
+
+
+def predict(
+    run: Annotated[str, typer.Argument(metavar="[RUN]", help="A finished training run.")] = "",
+    also: Annotated[list[str] | None, typer.Option(metavar="READER", help=ALSO)] = None,
+    weights: Annotated[Path | None, typer.Option(help=WEIGHTS)] = None,
+    benchmark: Annotated[Path | None, typer.Option(help=BENCHMARK)] = None,
+    model: Annotated[str, typer.Option(metavar="MODULE:NAME", help=MODEL)] = "",
+    p: Overrides = None,
+):
+    """Scores of a trained network on any test set; nothing is trained.
+
+    \b
+    osnb predict paper_cifar10_softmax --also textures --also scenes
+    osnb predict --benchmark params/21_vaze_train/paper_tinyimagenet_released.yaml -p split=3
+    osnb predict --benchmark own/21_vaze_train/mine.yaml --weights mine.pt --model mine:network
+    """
+    from osnb.book import predicting
+    from osnb.book.run import plan
+
+    if bool(run) == bool(benchmark) or (run and (weights or model)):
+        raise ValueError("need a finished RUN, or --benchmark FILE with what belongs to weights")
+    more = {"also": " ".join(also), "counts": ""} if also else {}
+    if run:
+        planned, files = predicting.of_run(run, overrides(p) | more)
+    else:
+        planned = plan(benchmark, overrides(p) | more)
+        files = [weights] if weights else predicting.released(planned)
+    end = predicting.predict(planned, files, model)
+    if end["state"] != "done":
+        raise ValueError(end["error"]["value"])
+    print(f"{planned}: {planned.directory / 'scores.parquet'}, {end['seconds']:.0f} s")
 
 
 def rules(
@@ -162,7 +193,6 @@ def rules(
     of the unknown classes. Thirteen rules are pytorch-ood's, which has to be installed.
     """
     from osnb import experiment
-    from osnb.book import record
     from osnb.experiment import cached
 
     _csv(out)
@@ -177,8 +207,7 @@ def rules(
     kept = cached.said(experiment.of(parameters), workbook.out() / "runs" / key, where)
     table, seconds = cached.scored(kept)
     if out:
-        with workbook.writing(out) as aside:
-            table.drop(columns="task").to_csv(aside, index=False, lineterminator="\n")
+        workbook.write_csv(out, table.drop(columns="task"))
     if save:
         _save(key, parameters, table, inputs={"checkpoint": str(kept["checkpoint"])})
     print(f"{key}: AUROC of {len(seconds)} rules, known against")
@@ -189,11 +218,11 @@ def _save(key: str, parameters: dict[str, Any], table, inputs: dict[str, str]) -
     """Measures of the rules as figures/NOTEBOOK/SIZE_rules_RUN/rules.csv, with a stamp."""
     from osnb import scores
     from osnb.book import runs
-    from osnb.evidence import choice
+    from osnb.evidence import samples
 
     own = scores.own({k: x.to_numpy() for k, x in table.items() if k != "task"})
     groups = table["task"].str.split().str[-1].to_numpy()  # "letters far" and "far" are far
-    measured = choice.measured(own, groups, seed=0, resamples=2000)
+    measured = samples.measured(own, groups, seed=0, resamples=2000)
     notebook, run = key.split("/")
     name = run.replace("_", "_rules_", 1)  # no run of params/, and none for `tables.collect`
     begun = runs.follows_from(notebook, parameters | {"run": name})
@@ -220,9 +249,8 @@ def _verdicts(out: Path, samples, verdicts: list[str]) -> None:
     import pandas as pd
 
     ids = {"sample": samples.sample} if len(samples.sample) else {}
-    table = pd.DataFrame(ids | samples.scores | {"pred": samples.pred, "verdict": verdicts})
-    with workbook.writing(out) as aside:
-        table.to_csv(aside, index=False, lineterminator="\n")
+    rows = ids | samples.scores | {"pred": samples.pred, "verdict": verdicts}
+    workbook.write_csv(out, pd.DataFrame(rows))
 
 
 def _write(content: dict[str, Any], json: Path | None, out: Path | None, title: str) -> None:
@@ -231,8 +259,7 @@ def _write(content: dict[str, Any], json: Path | None, out: Path | None, title: 
 
     table = pd.DataFrame(content["rows"])
     if out:
-        with workbook.writing(out) as aside:
-            table.to_csv(aside, index=False, lineterminator="\n")
+        workbook.write_csv(out, table)
     if json:
         return written(json, content)
     print(title)
@@ -275,4 +302,4 @@ def _columns(file: Path) -> dict[str, Any]:
     return {name: table[name].to_numpy() for name in table.column_names}
 
 
-COMMANDS = (score, threshold, rules)
+COMMANDS = (predict, score, threshold, rules)

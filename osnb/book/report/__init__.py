@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from osnb.base import workbook
 from osnb.book import record, runs
 from osnb.book.archive import checking
-from osnb.book.report import benchmark, docs, facts, strange
+from osnb.book.report import docs, facts, strange
 from osnb.book.verify import verify
 from osnb.evidence import claims, gallery
 from osnb.teach import touch
@@ -65,20 +65,16 @@ def remark(index: Path) -> str:
 
 def fingerprint() -> str:
     """Digest of the names, sizes and times of all that the report shows or follows from."""
-    root, out = workbook.root(), workbook.out()
-    places = [
-        (workbook.PACKAGE, f"**/*.{kind}")
-        for kind in ("py", "csv", "css", "md", "js", "html", "json")
-    ]
-    places += [
-        (root, "notebooks/*.ipynb"),
-        *((root, f"notebooks/{page}") for page in WORDS),
-        (root, "params/**/*.yaml"),
-        (root, "figures/*/*/*"),
-        (root, "figures/README.md"),
-    ]
-    places += [(out, "figures/*/*/*"), (out, "runs/[0-9]*/*/*.*")]
-    files = sorted({file for base, pattern in places for file in base.glob(pattern)})
+    ours = ("notebooks/*.ipynb", "params/**/*.yaml", "figures/*/*/*", "figures/README.md")
+    ours += tuple(f"notebooks/{page}" for page in WORDS)
+    places = {
+        workbook.PACKAGE: [
+            f"**/*.{kind}" for kind in ("py", "csv", "css", "md", "js", "html", "json")
+        ],
+        workbook.out(): ["figures/*/*/*", "runs/[0-9]*/*/*.*"],
+    }
+    places[workbook.root()] = [*places.get(workbook.root(), []), *ours]
+    files = sorted({file for base, of in places.items() for x in of for file in base.glob(x)})
     states = [f"{x} {x.stat().st_size} {x.stat().st_mtime_ns}" for x in files]
     return workbook.digest(*(f"{name} {metadata.version(name)}" for name in BUILDERS), *states)
 
@@ -134,16 +130,15 @@ def prepare(folder: Path, verdicts: list[dict[str, str]]) -> bool:
 
 def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     """Each file of the source folder: its name there and its content."""
-    done = facts.runs()
-    decided = claims.decide([*gallery.PAPERS], [*claims.SIZES])
+    done, decided = facts.runs(), claims.decide([*gallery.PAPERS], [*claims.SIZES])
     papers, notebooks = facts.papers(decided, verdicts), facts.notebooks(done)
     yield from settings()
     yield from docs.files()
     yield from touch.files()
     for notebook in notebooks:
         yield from _notebook(notebook)
-    artefacts = [artefact for paper in papers for artefact in paper["done"]]
-    for made in [made for each in artefacts for part in each["parts"] for made in part]:
+    parts = [part for paper in papers for each in paper["done"] for part in each["parts"]]
+    for made in [made for part in parts for made in part]:
         for name in made["files"].values():
             yield f"{made['place']}/{name}", (made["folder"] / name).read_bytes()
     render = _renderer(notebooks)
@@ -155,8 +150,8 @@ def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     page = workbook.root() / "figures" / "README.md"  # where `osnb outputs` has put the table
     kept = page.read_text(encoding="utf8") if page.is_file() else ""
     yield "own-data.md", render("own-data", table=gallery.block(kept, "own data"))
-    yield "lists.csv", benchmark.LISTS.read_bytes()
-    yield "quickdraw-openset.md", render("quickdraw-openset", **benchmark.page())
+    yield "lists.csv", facts.LISTS.read_bytes()
+    yield "quickdraw-openset.md", render("quickdraw-openset", **facts.benchmark())
     counts = {"runs": len(done), "span": facts.span(done), "sizes": facts.sizes(decided)}
     counts["follows"] = facts.follows(verdicts)
     listed = gallery.artefacts(workbook.root(), workbook.out())
@@ -208,18 +203,19 @@ def _read(page: dict) -> tuple[dict, str]:
     """The notebook of a page, and why it is not shown, if it is no notebook."""
     try:
         content = checking.notebook(page["source"].name, json.loads(page["source"].read_bytes()))
+        return (strange.cleaned(content) if page["imported"] else content), ""
     except (ValueError, RecursionError) as error:
         empty = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": []}
         return empty, f"It is not shown: {_literal(error)}. "
-    return (strange.cleaned(content) if page["imported"] else content), ""
 
 
 def _titled(cells: list[dict], name: str) -> list[dict]:
     """The cells, behind a title where none of them begins with one: a page needs it."""
-    if facts.title(cells):
-        return cells
-    said = {"cell_type": "markdown", "metadata": {}, "source": f"# {name}", "id": "osnb-title"}
-    return [said, *cells]
+    return cells if facts.title(cells) else [_text("osnb-title", f"# {name}"), *cells]
+
+
+def _text(name: str, source: str) -> dict:
+    return {"cell_type": "markdown", "metadata": {}, "id": name, "source": source}
 
 
 def _shown(content: dict, note: str) -> str:
@@ -230,11 +226,9 @@ def _shown(content: dict, note: str) -> str:
         last = "".join(cell["source"]).strip().rpartition("\n")[2].strip()
         cell["metadata"]["mystnb"] = {"image": {"alt": f"Output of {last}"}}
     content["metadata"].pop("widgets", None)
-    said = {"cell_type": "markdown", "metadata": {}, "source": f":::{{note}}\n{note}\n:::"}
-    content["cells"].insert(1, said | {"id": "osnb-note"})
-    if content["nbformat_minor"] < 5:  # cells had no ids then
-        for cell in content["cells"]:
-            cell.pop("id", None)
+    content["cells"].insert(1, _text("osnb-note", f":::{{note}}\n{note}\n:::"))
+    for cell in content["cells"] if content["nbformat_minor"] < 5 else ():  # they had no ids then
+        cell.pop("id", None)
     return json.dumps(content, indent=1)
 
 
@@ -242,12 +236,8 @@ def _renderer(notebooks: list[dict]) -> Callable[..., bytes]:
     """A function that fills a template of pages/."""
     pages = {(each["name"], page["run"]) for each in notebooks for page in each["pages"]}
     params = {(each["name"], file["run"]) for each in notebooks for file in each["params"]}
-    environment = Environment(
-        loader=FileSystemLoader(HERE / "pages"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    how = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    environment = Environment(loader=FileSystemLoader(HERE / "pages"), **how)
 
     def links(made: dict) -> str:
         notebook, run = made["notebook"], made["run"]

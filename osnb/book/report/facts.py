@@ -1,8 +1,8 @@
 """What the report says of artefacts, runs, notebooks and claims, as values for the templates."""
 
-import json
 import re
 from collections import Counter
+from contextlib import suppress
 
 import pandas as pd
 
@@ -10,20 +10,27 @@ from osnb.base import workbook
 from osnb.book import record
 from osnb.book.runs import changed
 from osnb.book.verify import VERDICTS, shown
-from osnb.evidence import gallery
+from osnb.evidence import across, gallery, tables
+from osnb.evidence.build import evidence
+from osnb.protocols import quickdraw
 
 KEPT = "Not executed here: these are the notebook and the outputs that are in git."
+KINDS = ("table", "figure")
 SHORT = 7  # characters of a commit
 ANSWERS = {"holds": "hold", "does not hold": "do not hold"}  # of several
 ANSWERS |= {"shows": "shown", "does not show": "not shown", "undecided": "undecided"}
+LISTS = workbook.PACKAGE / "data" / "quickdraw" / "lists.csv"
+NOTEBOOKS = ("12_palechor_train", "21_vaze_train", "31_kim_train")
+BY = ("benchmark", "task", "network", "printed")
+MEASURES = ("accuracy", "auroc", "oscr")
+RESAMPLES = 200  # draws: two digits of an interval
 
 
 def runs() -> list[dict]:
     """run.json of each run that is done and has its executed copy, by notebook and run."""
+    base = workbook.out() / "runs"
     done = [run for run in record.everything() if run["state"] == "done"]
-    for run in done:
-        folder = workbook.out() / "runs" / run["notebook"] / run["run"]
-        run["executed"] = folder / "executed.ipynb"
+    done = [x | {"executed": base / x["notebook"] / x["run"] / "executed.ipynb"} for x in done]
     return [run for run in done if run["executed"].is_file()]
 
 
@@ -38,23 +45,17 @@ def notebooks(done: list[dict]) -> list[dict]:
         params = sorted((workbook.root() / "params" / name).glob("*.yaml"))
         bases = (workbook.root(), workbook.out())
         published = {x.name for base in bases for x in (base / "figures" / name).glob("*")}
-        known.append(
-            {
-                "name": name,
-                "title": title(json.loads(path.read_text(encoding="utf8"))["cells"]),
-                "pages": pages,
-                "params": [{"run": file.stem, "file": file} for file in params],
-                "elsewhere": sorted(published - {page["run"] for page in pages}),
-            }
-        )
+        about = {"name": name, "title": title(workbook.cells(path)), "pages": pages}
+        about["params"] = [{"run": file.stem, "file": file} for file in params]
+        about["elsewhere"] = sorted(published - {page["run"] for page in pages})
+        known.append(about)
     return known
 
 
 def _page(found: dict) -> dict:
-    when = f"{found['finished'][:16].replace('T', ' ')} UTC"
-    imported = "imported" in found
-    where = "Executed elsewhere" if imported else "Executed here"
-    note = f"{where}, {when}, in {found['seconds']:.0f} s, {_commit(found)}."
+    imported, when = "imported" in found, f"{found['finished'][:16].replace('T', ' ')} UTC"
+    note = f"Executed {'elsewhere' if imported else 'here'}, {when}"
+    note += f", in {found['seconds']:.0f} s, {_commit(found)}."
     files = {k: v for k, v in found.get("files", {}).items() if k == "executed.ipynb"}
     if changed(found["executed"].parent, files):
         note += " **It was edited since.**"
@@ -109,13 +110,12 @@ def _verdict(row: tuple, wrong: dict[str, str]) -> str:
 
 def _paper(paper: str, title: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:
     each = [_artefact(name, part, decided) for name, part in rows.groupby("artefact", sort=False)]
-    done = [x for x in each if not x["waits"]]
-    kinds = {kind: [x for x in each if x["kind"] == kind] for kind in ("table", "figure")}
-    count = {kind: f"{sum(not x['waits'] for x in of)} of {len(of)}" for kind, of in kinds.items()}
+    done, waits = [x for x in each if not x["waits"]], [x for x in each if x["waits"]]
     known = {"key": paper, "title": title, "reading": gallery.READING.get(paper, "")}
-    known |= {"done": done, "total": len(each), "count": count}
-    known["wrong"] = sum(bool(x["wrong"]) for x in done)
-    return known | {"open": [x for x in each if x["waits"]], "answers": _answers(decided)}
+    known |= {"done": done, "open": waits, "total": len(each), "answers": _answers(decided)}
+    there = {kind: [not x["waits"] for x in each if x["kind"] == kind] for kind in KINDS}
+    known["count"] = {kind: f"{sum(of)} of {len(of)}" for kind, of in there.items()}
+    return known | {"wrong": sum(bool(x["wrong"]) for x in done)}
 
 
 def _artefact(name: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:
@@ -164,26 +164,24 @@ def sizes(decided: pd.DataFrame) -> list[str]:
 
 def _answers(decided: pd.DataFrame) -> dict[str, str]:
     """By size that answers any: how many claims get each answer."""
-    found = {}
-    for size in sizes(decided):
-        counts = decided.loc[decided["size"] == size, "answer"].value_counts()
-        words = [f"{counts[x]} {word}" for x, word in ANSWERS.items() if x in counts]
-        found[size] = ", ".join(words)
-    return found
+    counts = {x: Counter(decided.loc[decided["size"] == x, "answer"]) for x in sizes(decided)}
+    return {
+        size: ", ".join(f"{of[x]} {word}" for x, word in ANSWERS.items() if of[x])
+        for size, of in counts.items()
+    }
 
 
 def claimed(decided: pd.DataFrame) -> list[dict]:
     """A table of claims per paper: one row per claim and scope, sizes beside each other."""
     found = []
     for paper, rows in decided.groupby("paper", sort=False):
-        columns = sizes(rows)
-        lines = []
+        columns, lines, before = sizes(rows), [], None
         for (name, where), cells in rows.groupby(["id", "where"], sort=False):
-            first = cells.iloc[0]
             answers = {row.size: _answer(row) for row in cells.itertuples(index=False)}
-            head = not lines or lines[-1]["id"] != name
-            known = {"id": name, "where": where, "claim": first.to_dict() if head else None}
-            lines.append(known | {"cells": [answers.get(size, "") for size in columns]})
+            claim = cells.iloc[0].to_dict() if name != before else None
+            line = {"where": where, "claim": claim}
+            lines.append(line | {"cells": [answers.get(size, "") for size in columns]})
+            before = name
         found.append({"paper": paper, "sizes": columns, "lines": lines})
     return found
 
@@ -193,3 +191,48 @@ def _answer(row: tuple) -> str:
         return row.answer
     between = "" if pd.isna(row.low) else f" [{row.low:+.2f}, {row.high:+.2f}]"
     return f"{row.answer} {row.number:+.3f}{between}"
+
+
+# The benchmark `quickdraw-openset`: its frozen lists, what our methods reach
+
+
+def benchmark() -> dict:
+    """What the page of `quickdraw-openset` shows: lists, results of each protocol that has runs."""
+    lists = pd.read_csv(LISTS)
+    found = results_on_drawings()
+    shown = {name: part.drop(columns="protocol") for name, part in found.groupby("protocol")}
+    known = {"title": quickdraw.NAME, "version": quickdraw.VERSION, "tuning": quickdraw.TUNING}
+    known |= {"lists": lists.drop(columns=["name", "version"]), "resamples": RESAMPLES}
+    return known | {"results": {name: shown[name] for name in quickdraw.SPLITS if name in shown}}
+
+
+def results_on_drawings() -> pd.DataFrame:
+    """Every method on every protocol, the mean over its splits and seeds, on drawings alone.
+
+    Returns:
+        protocol, task (unknown, or negative), method, network, splits, runs (how many), then
+        accuracy, auroc and oscr as text: number and 95 % interval over classes.
+    """
+    parts = []
+    for notebook in NOTEBOOKS:
+        with suppress(FileNotFoundError):  # no such run yet
+            parts.append(tables.collect(notebook, "mini"))
+    made = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["protocol"])
+    made = made[made["protocol"].isin([*quickdraw.SPLITS])]
+    if made.empty:
+        return made
+    made = made[made["regime"] != "norms"].assign(benchmark=made["protocol"])
+    draws = {"unit": "class", "seed": 0, "resamples": RESAMPLES}
+    numbers = evidence(made, "drawings", "cross", **draws)
+    numbers = numbers.only(~numbers.keys["printed"].str.contains(","))
+    means = across.averaged(numbers, *BY)
+    splits = numbers.keys.groupby([*BY], sort=False)["split"].agg(lambda x: ", ".join(x.unique()))
+    table = means.keys.rename(columns={"benchmark": "protocol", "printed": "method"})
+    table = table.assign(runs=means.keys["rows"], splits=splits.to_numpy())
+    for measure in MEASURES:
+        rows = means.table(measure)[[measure, "low", "high"]].to_numpy()
+        table[measure] = [f"{value:.3f} [{low:.2f}, {high:.2f}]" for value, low, high in rows]
+    table = table.assign(rank=means.points()["oscr"]).sort_values(
+        ["task", "rank"], ascending=False, kind="stable"
+    )
+    return table[["protocol", "task", "method", "network", "splits", "runs", *MEASURES]]

@@ -1,94 +1,99 @@
-"""An executed notebook from an archive as data: text and pictures, whatever its author meant.
+"""Executed notebooks as pages of html: one from an archive, and those of one's own folder.
 
-Sphinx is given no Markdown of it, in which a directive could read a file of this machine, and of
-its outputs no script: what was html is left with the tags of tables and texts.
+Of what came in an archive Sphinx is given no Markdown, in which a directive could read a file of
+this machine, and no script: of nbconvert's html the tags of texts, tables and pictures are left.
+`build` makes the report of a folder of one's own: its evaluations as pages, its runs in a table.
 """
 
-import base64
 import re
+import shutil
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import bleach
-from markdown_it import MarkdownIt
 
+from osnb.base import workbook
 from osnb.book import record, runs
 
-TAGS = "a blockquote br code em h1 h2 h3 h4 h5 h6 hr li ol p pre strong ul"
+TAGS = "a blockquote br code div em h1 h2 h3 h4 h5 h6 hr img li ol p pre span strong ul"
 TAGS += " table tbody td th thead tr"
-LONG = 50_000  # characters of one text that are shown
-PICTURES = {"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8", "image/svg+xml": b"<"}
+PICTURE = re.compile(r"data:image/(png|jpeg|svg\+xml);base64,[A-Za-z0-9+/=\s]+")
+FORMS = ["image/svg+xml", "image/png", "image/jpeg", "text/html", "text/plain"]  # best first
+LONG = 20_000_000  # characters of a page
+STYLE = """body{max-width:60em;margin:2em auto;font-family:sans-serif}img{max-width:100%}
+pre{overflow:auto;background:#f4f4f4;padding:.5em}td,th{padding:.1em .8em;text-align:left}"""
+COLUMNS = ("notebook", "run", "state", "seconds")
 
 
 def cleaned(notebook: dict[str, Any]) -> dict[str, Any]:
-    """A notebook that shows no more than text and pictures.
+    """A notebook of one cell, html that shows no more than text and pictures.
 
     Args:
         notebook: of `checking.notebook`.
+
+    Raises:
+        ValueError: it is too long.
     """
+    import nbformat
+    from nbconvert import HTMLExporter
+
+    book = nbformat.from_dict(notebook)
+    for output in [x for cell in book.cells for x in cell.get("outputs", []) if "data" in x]:
+        best = next((form for form in FORMS if form in output.data), "text/plain")
+        output.data = {best: output.data.get(best, "")}
+    html, _ = HTMLExporter(template_name="basic").from_notebook_node(book)
+    if len(html) > LONG:
+        raise ValueError(f"its page would have {len(html):,} characters; {LONG:,} are shown")
+    rules = {"tags": TAGS.split(), "attributes": _allowed, "strip": True}
+    html = bleach.clean(html, **rules, protocols=["http", "https", "data"]).replace("\xa0", " ")
+    cell = {"cell_type": "raw", "metadata": {"format": "text/html"}, "source": record.plain(html)}
     metadata = {"kernelspec": runs.KERNEL, "language_info": {"name": "python"}}
-    cells = [_cell(cell) for cell in notebook["cells"]]
-    return {"nbformat": 4, "nbformat_minor": 4, "metadata": metadata, "cells": cells}
+    return {"nbformat": 4, "nbformat_minor": 4, "metadata": metadata, "cells": [cell]}
 
 
-def _cell(cell: dict[str, Any]) -> dict[str, Any]:
-    if cell["cell_type"] != "code":
-        html = (
-            MarkdownIt("commonmark", {"html": False}).enable("table").render(_text(cell["source"]))
-        )
-        return {
-            "cell_type": "raw",
-            "metadata": {"format": "text/html"},
-            "source": _html(html),
-        }
-    outputs = [shown for out in cell["outputs"] if (shown := _output(out))]
-    number = cell["execution_count"]
-    known = {"cell_type": "code", "metadata": {}, "execution_count": number}
-    return known | {"source": _text(cell["source"]), "outputs": outputs}
+def _allowed(tag: str, name: str, value: str) -> bool:
+    """Whether a tag may have an attribute: links lead to the web, pictures lie in the page."""
+    if tag == "img":
+        return name == "alt" or (name == "src" and bool(PICTURE.fullmatch(value)))
+    if tag == "a":
+        return name == "href" and value.startswith(("https://", "http://"))
+    cell = tag in ("td", "th") and name in ("colspan", "rowspan") and value.isdigit()
+    return cell or (tag in ("div", "span") and name == "class")
 
 
-def _output(output: dict[str, Any]) -> dict[str, Any] | None:
-    """An output with the best of its forms that can be shown; none if it has none."""
-    if output["output_type"] == "stream":
-        return {"output_type": "stream", "name": "stdout", "text": _text(output["text"])}
-    if output["output_type"] == "error":
-        text = _text("\n".join(output["traceback"]))
-        return {"output_type": "stream", "name": "stderr", "text": text}
-    data = output["data"]
-    pictures = [_picture(kind, data[kind]) for kind in PICTURES if kind in data]
-    if html := next(filter(None, pictures), "") or _html(_text(data.get("text/html", ""))):
-        shown = {"text/html": html}
-    else:
-        shown = {"text/plain": _text(data.get("text/plain", ""))}
-    return {"output_type": "display_data", "metadata": {}, "data": shown}
+# The report of a folder of one's own
 
 
-def _picture(kind: str, content: str | list[str]) -> str:
-    """A picture in the page, where no script of it runs; nothing if it is none."""
-    content = "".join(content)
-    try:
-        svg = kind == "image/svg+xml"
-        data = (
-            content.encode() if svg else base64.b64decode("".join(content.split()), validate=True)
-        )
-    except ValueError:
-        return ""
-    if not data.startswith(PICTURES[kind]):
-        return ""
-    return f'<img alt="Picture" src="data:{kind};base64,{base64.b64encode(data).decode()}">'
+def build() -> Path:
+    """Make report/ under `workbook.out()` from the finished runs of 50_own there.
+
+    Pages show text, tables and pictures; what a notebook's outputs hold of scripts is left out.
+
+    Returns:
+        The path of index.html.
+    """
+    from nbconvert import HTMLExporter
+
+    every, target = record.everything(), workbook.out() / "report"
+    done = [run for run in every if run["notebook"] == "50_own" and run["state"] == "done"]
+    shutil.rmtree(target, ignore_errors=True)
+    exporter = HTMLExporter(template_name="basic", sanitize_html=True)
+    for run in done:
+        notebook = workbook.out() / "runs" / "50_own" / run["run"] / "executed.ipynb"
+        _write(target / f"{run['run']}.html", run["run"], exporter.from_filename(str(notebook))[0])
+    rows = ["".join(f"<th>{name}</th>" for name in COLUMNS)]
+    for run in every:
+        cells = {name: escape(str(run.get(name, ""))) for name in COLUMNS}
+        if run in done:
+            cells["run"] = f'<a href="{cells["run"]}.html">{cells["run"]}</a>'
+        rows.append("".join(f"<td>{cell}</td>" for cell in cells.values()))
+    table = "".join(f"<tr>{row}</tr>" for row in rows)
+    _write(target / "index.html", "Runs", f"<table>{table}</table>")
+    return target / "index.html"
 
 
-def _html(html: str) -> str:
-    """Html with the tags of text and tables, whose links lead to the web or nowhere."""
-
-    def allowed(tag: str, name: str, value: str) -> bool:
-        if tag in ("td", "th"):
-            return name in ("colspan", "rowspan") and value.isdigit()
-        return tag == "a" and name == "href" and value.startswith(("https://", "http://"))
-
-    return bleach.clean(html, tags=TAGS.split(), attributes=allowed, strip=True)
-
-
-def _text(text: str | list[str]) -> str:
-    """A text without colours, with other control characters written out, and not endless."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", "".join(text))
-    return record.plain(text[:LONG]) + (" ..." if len(text) > LONG else "")
+def _write(path: Path, title: str, body: str) -> None:
+    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
+    with workbook.writing(path) as aside:
+        aside.write_text(f"<!doctype html>{head}<h1>{escape(title)}</h1>{body}", encoding="utf8")

@@ -1,7 +1,6 @@
 """A run is made at most once at a time, and says in run.json how it went."""
 
 import csv
-import json
 import logging
 import re
 import shlex
@@ -36,21 +35,23 @@ def inputs(plan: Plan) -> dict[str, str]:
         return {}
     from osnb.evidence.tables import described, repeats
 
-    there = cache(described)
-    found = stamps.finished(plan.reads, plan.parameters["size"])
-    ours = (
-        (path, x) for path, x in found if not plan.published or repeats(x, there(x["notebook"]))
-    )
-    return {x["run"]: stamps.data(path.parent) for path, x in ours}
+    there, runs_read = cache(described), stamps.finished(plan.reads, plan.parameters["size"])
+    return {
+        stamp["run"]: stamps.data(path.parent)
+        for path, stamp in runs_read
+        if not plan.published or repeats(stamp, there(stamp["notebook"]))
+    }
 
 
 def done(plan: Plan) -> bool:
     """Whether the run ended well with these parameters and inputs, follows, and is all there."""
     found = record.read(plan.directory)
+    if found is None or found["state"] != "done":
+        return False
+    # but checkpoints, which end in checksums of their own
+    files = {k: v for k, v in found.get("files", {}).items() if not k.endswith(".pt")}
     return (
-        found is not None
-        and found["state"] == "done"
-        and "executed.ipynb" in (files := _light(found))
+        "executed.ipynb" in files
         and not runs.changed(plan.directory, files)
         and found.get("outputs") == runs.results(plan.directory)
         and found["parameters"] == plan.parameters
@@ -58,11 +59,6 @@ def done(plan: Plan) -> bool:
         and found.get("settings") == plan.follows["settings"]
         and not follows.changed(found)
     )
-
-
-def _light(found: Mapping[str, Any]) -> dict[str, str]:
-    """The files of a run.json but checkpoints, which end in checksums of their own."""
-    return {k: v for k, v in found.get("files", {}).items() if not k.endswith(".pt")}
 
 
 def _content(plan: Plan) -> dict[str, Any]:
@@ -93,7 +89,6 @@ def once(
     """
     from filelock import Timeout
 
-    make = make or execute
     try:
         with record.lock(plan.directory):
             if not force and done(plan):
@@ -102,7 +97,7 @@ def once(
             if why := lacking(plan):
                 return not_run(plan, why)
             for _ in range(1 + AGAIN):
-                end = make(plan, limit=limit)
+                end = (make or execute)(plan, limit=limit)
                 if end.get("error", {}).get("name") != "DeadKernelError":
                     break
             return end
@@ -117,8 +112,7 @@ def _publish(plan: Plan) -> list[str]:
 
 def not_run(plan: Plan, why: str) -> dict[str, Any]:
     """Say in run.json that a run has failed before it began; gives its content."""
-    end = {"notebook": plan.notebook, "run": plan.run, "parameters": plan.parameters}
-    end |= {**record.owner(), "attempts": record.attempts(plan.directory)}
+    end = plan.known | record.owner() | {"attempts": record.attempts(plan.directory)}
     end |= {"state": "failed", "error": {"name": "NotRun", "value": why, "cell": None}}
     with suppress(OSError):  # a full disk
         record.write(plan.directory, end)
@@ -142,9 +136,9 @@ def execute(plan: Plan, *, limit: float = 0, through: Callable | None = None) ->
     begin = kernels.started(plan.source.parent, lock) if through is None else nullcontext()
     with begin as kernel:  # at once: it starts while we find out what it is to do
         runs.sweep(plan.directory)
-        content = {"notebook": plan.notebook, "run": plan.run, "seed": plan.parameters.get("seed")}
-        content |= _content(plan) | {"attempts": record.attempts(plan.directory)}
-        content |= {"resumed": (_last(plan) or {}).get("epoch", 0)} | record.circumstances()
+        content = plan.known | {"seed": plan.parameters.get("seed")} | _content(plan)
+        content |= {"attempts": record.attempts(plan.directory)} | record.circumstances()
+        content["resumed"] = (_last(plan) or {}).get("epoch", 0)
         through = through or partial(_papermill, kernel=kernel)
         with _recorded(plan, content) as heard:
             content |= through(plan, limit, heard)
@@ -179,44 +173,40 @@ def _papermill(plan: Plan, limit: float, heard: Callable, kernel: Kernel) -> dic
     """What run.json says of the end: the state and, of a failed run, the error."""
     execute_notebook = _imported()
     # beside the run's folder, which the notebook clears of what other code left there
-    aside = plan.directory.with_name(f".{plan.run}.ipynb")
-    for old in (aside, plan.directory / "executed.ipynb"):
+    aside, kept = plan.directory.with_name(f".{plan.run}.ipynb"), plan.directory / "executed.ipynb"
+    for old in (aside, kept):
         old.unlink(missing_ok=True)
     options = {"progress_bar": False, "kernel_name": "python3", "language": "python"}
     options |= {"start_timeout": 120, "kernel_manager_class": kernel.manager()}
-    count = len(_cells(plan.source)) + 1  # with the one that papermill injects
+    count = len(workbook.cells(plan.source)) + 1  # with the one that papermill injects
     options["on_cell_start"] = lambda cell_index, **_: heard(cell_index + 1, count)
     with kernels.limited(limit) as reached:
         try:
             execute_notebook(plan.source, aside, plan.given, cwd=plan.source.parent, **options)
-            _whole(aside)
+            _check_whole(aside)
             if plan.trains and not (plan.directory / "scores.parquet").is_file():
                 raise FileNotFoundError(f"{plan} wrote no scores.parquet in {plan.directory}")
             end = {"state": "done", "unpublished": _publish(plan)}
         except Exception as error:
             explained = _explained(error, aside)
             if reached():
-                late = {"name": "TimeLimit", "value": f"not done after {limit:g} s"}
-                explained |= late
+                explained |= {"name": "TimeLimit", "value": f"not done after {limit:g} s"}
             stopped = explained["name"] == "KeyboardInterrupt"
             end = {"state": "interrupted" if stopped else "failed", "error": explained}
         finally:
-            if _cells(aside):
-                aside.replace(plan.directory / "executed.ipynb")
+            if _code(aside):
+                aside.replace(kept)
             aside.unlink(missing_ok=True)  # a part of a notebook, on a full disk
         return end | {"used": kernel.used()}
 
 
 def _imported() -> Callable:
     """papermill's, imported without the grammar of IRIs, a second that nothing here needs."""
-    missing = "rfc3987_syntax" not in sys.modules
-    if missing:
-        sys.modules["rfc3987_syntax"] = None  # jsonschema then does without
-    try:
-        from papermill.execute import execute_notebook
-    finally:
-        if missing:
-            del sys.modules["rfc3987_syntax"]
+    before = sys.modules.setdefault("rfc3987_syntax", None)  # jsonschema then does without
+    from papermill.execute import execute_notebook
+
+    if before is None:
+        del sys.modules["rfc3987_syntax"]
     logging.getLogger("papermill").setLevel(logging.CRITICAL)  # run.json and the caller tell
     return execute_notebook
 
@@ -225,8 +215,7 @@ def _explained(error: Exception, executed: Path) -> dict[str, Any]:
     """The error, and the cell that was running with the last lines of its output."""
     name, value = getattr(error, "ename", type(error).__name__), getattr(error, "evalue", error)
     explained = {"name": name, "value": str(value), "cell": None, "tail": []}
-    code = [cell for cell in _cells(executed) if cell["cell_type"] == "code"]
-    for number, cell in enumerate(code, start=1):
+    for number, cell in enumerate(_code(executed), start=1):
         if cell["metadata"].get("papermill", {}).get("start_time"):
             parts = ["".join(out.get("text", "")) for out in cell["outputs"]]
             parts += [line for out in cell["outputs"] for line in out.get("traceback", [])]
@@ -237,22 +226,21 @@ def _explained(error: Exception, executed: Path) -> dict[str, Any]:
     return explained
 
 
-def _whole(executed: Path) -> None:
+def _check_whole(executed: Path) -> None:
     """papermill takes a notebook for done that has left by sys.exit().
 
     Raises:
         RuntimeError: a code cell was not executed.
     """
-    code = [cell for cell in _cells(executed) if cell["cell_type"] == "code"]
-    for number, cell in enumerate(code, start=1):
-        if "".join(cell["source"]).strip() and cell["execution_count"] is None:
+    for number, cell in enumerate(code := _code(executed), start=1):
+        if cell["source"].strip() and cell["execution_count"] is None:
             raise RuntimeError(f"the notebook was left before cell In [{number}] of {len(code)}")
 
 
-def _cells(notebook: Path) -> list[dict[str, Any]]:
-    """The cells of a notebook, none if there is no whole one."""
+def _code(notebook: Path) -> list[dict[str, Any]]:
+    """The code cells of a notebook, none if there is no whole one."""
     try:
-        return json.loads(notebook.read_text())["cells"]
+        return workbook.cells(notebook, "code")
     except (OSError, ValueError):
         return []
 
@@ -265,9 +253,8 @@ def lacking(plan: Plan) -> str:
     reader = settings.get("reader", {"name": ""})["name"]
     texts = f"{reader} {settings.get('also', '')} {plan.parameters.get('dataset', '')}"
     for name, patterns in needs().items():
-        folder = workbook.data(plan.parameters["data"], name)
+        folder, places = workbook.data(plan.parameters["data"], name), " or ".join(patterns)
         if name in texts.split() and not any(any(folder.glob(x)) for x in patterns):
-            places = " or ".join(patterns)
             return f"the reader {name} needs {places} in {folder} (data, else $OSNB_DATA)"
     return ""
 
@@ -290,7 +277,7 @@ def checklist(plan: Plan, content: Mapping[str, Any]) -> dict[str, Any]:
         content: of its run.json, as far as it is known.
     """
     lock = workbook.root() / "requirements.lock"
-    rows = _rows(plan.directory / "scores.parquet", ["role"])
+    rows = record.rows(plan.directory / "scores.parquet", "role")
     roles = rows and Counter(f"test, {row['role']}" for row in rows)
     # -r keeps a text that looks like a number
     given = [("-r" if isinstance(v, str) else "-p", k, str(v)) for k, v in plan.given.items()]
@@ -312,17 +299,5 @@ def checklist(plan: Plan, content: Mapping[str, Any]) -> dict[str, Any]:
 
 def _last(plan: Plan) -> dict[str, float] | None:
     """The last row of the history."""
-    rows = _rows(plan.directory / "history.parquet")
+    rows = record.rows(plan.directory / "history.parquet")
     return rows and rows[-1]
-
-
-def _rows(path: Path, columns: list[str] | None = None) -> list[dict[str, Any]] | None:
-    """The rows of a parquet file; none if there is no whole one."""
-    if not path.is_file():
-        return None
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.read_table(path, columns=columns).to_pylist()
-    except (OSError, ValueError, KeyError):
-        return None

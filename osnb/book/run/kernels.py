@@ -21,25 +21,19 @@ from osnb.base import workbook
 QUIET = "--log-level=50"  # what a kernel complains of is in its notebook
 # seconds between an interrupt, after which a training run keeps its step, and the end
 GRACE = float(os.environ.get("OSNB_GRACE") or 30)
-_running: set = set()  # managers of the kernels that this process owns
+_running: set = set()  # the kernels that this process owns
 _sources: dict = {}  # the one process that forks them
 _asking = threading.Lock()
 
 
-def interrupt() -> int:
-    """Interrupt every kernel of this process, as Ctrl-C would in it; how many there are."""
-    for manager in list(_running):
-        _signal(manager, signal.SIGINT)
-    return len(_running)
-
-
-def _signal(manager, number: int) -> None:
-    process = manager.kernel.process
-    if process is None:
-        manager.kernel.missed = number
-    elif process.poll() is None:
-        with suppress(ProcessLookupError):  # it has just ended
-            os.killpg(process.pid, number)
+def interrupt(number: int = signal.SIGINT) -> None:
+    """Interrupt every kernel of this process, as Ctrl-C would in it, or send another signal."""
+    for kernel in list(_running):
+        if kernel.process is None:
+            kernel.missed = number
+        elif kernel.process.poll() is None:
+            with suppress(ProcessLookupError):  # it has just ended
+                os.killpg(kernel.process.pid, number)
 
 
 class Forked(psutil.Process):
@@ -60,7 +54,7 @@ class Forked(psutil.Process):
             super().send_signal(number)
 
 
-@dataclass
+@dataclass(eq=False)
 class Kernel:
     """A kernel that is forked once somebody knows where it is to listen.
 
@@ -108,17 +102,9 @@ class Kernel:
             kernel_spec = KernelSpec(argv=["{connection_file}"], language="python")
 
             def __init__(self, **options):
-                self.kernel = kernel
                 options |= {"connection_file": f"{kernel.folder}/connection.json"}
                 super().__init__(**options, transport="ipc", ip=f"{kernel.folder}/kernel")
                 self.provisioner = Waiting(kernel_spec=self.kernel_spec, parent=self)
-                _running.add(self)
-
-            async def _async_cleanup_resources(self, restart: bool = False) -> None:
-                _running.discard(self)
-                await super()._async_cleanup_resources(restart=restart)
-
-            cleanup_resources = _async_cleanup_resources
 
         return Manager
 
@@ -178,9 +164,11 @@ def started(cwd: Path, lock: int | None = None) -> Iterator[Kernel]:
     """
     with TemporaryDirectory(prefix="osnb-") as folder:
         kernel = Kernel(_source(cwd), [] if lock is None else [lock], Path(folder))
+        _running.add(kernel)
         try:
             yield kernel
         finally:
+            _running.discard(kernel)
             if kernel.process:
                 kernel.process.send_signal(signal.SIGKILL)
                 kernel.process.wait()
@@ -199,21 +187,18 @@ def limited(seconds: float) -> Iterator[Callable[[], bool]]:
     Yields:
         A function that tells whether the limit was reached.
     """
-    reached = threading.Event()
+    reached, over = threading.Event(), threading.Event()
 
     def end():
-        reached.set()
-        interrupt()
-        late.start()
+        if not over.wait(seconds):
+            reached.set()
+            interrupt()
+            if not over.wait(GRACE):
+                interrupt(signal.SIGKILL)
 
-    late = threading.Timer(GRACE, lambda: [_signal(each, signal.SIGKILL) for each in _running])
-    timer = threading.Timer(seconds, end)
-    for each in (timer, late):
-        each.daemon = True
     if seconds:
-        timer.start()
+        threading.Thread(target=end, daemon=True).start()
     try:
         yield reached.is_set
     finally:
-        timer.cancel()
-        late.cancel()
+        over.set()

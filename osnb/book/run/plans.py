@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +50,18 @@ class Plan:
         return f"{self.notebook}/{self.run}"
 
     @property
+    def known(self) -> dict[str, Any]:
+        """What run.json says of a run from the first."""
+        return {"notebook": self.notebook, "run": self.run, "parameters": self.parameters}
+
+    @property
     def source(self) -> Path:
+        """The notebook."""
         return workbook.root() / "notebooks" / f"{self.notebook}.ipynb"
 
     @property
     def directory(self) -> Path:
+        """Where the run writes."""
         return workbook.out() / "runs" / self.notebook / self.run
 
     @property
@@ -64,25 +71,24 @@ class Plan:
 
     @property
     def figures(self) -> Path:
+        """Where its small results go."""
         return workbook.out() / "figures" / self.notebook / self.run
 
     @property
     def trains(self) -> bool:
+        """Whether its notebook trains and writes a scores table."""
         return self.notebook.endswith("_train")
 
     @property
     def collects(self) -> bool:
         """Whether the notebook reads finished training runs, which only `collect` does."""
-        return _collects(self.source, _version(self.source))
+        return _collects(self.source)
 
     @property
     def reads(self) -> str:
         """Pattern of the training notebooks whose results it reads: its paper's, or all of them."""
-        return (
-            "*_train"
-            if self.notebook[0] in (runs.CROSS, runs.OWN)
-            else f"{self.notebook[0]}?_*_train"
-        )
+        digit = self.notebook[0]
+        return "*_train" if digit in (runs.CROSS, runs.OWN) else f"{digit}?_*_train"
 
     @cached_property
     def follows(self) -> dict[str, Any]:
@@ -96,19 +102,11 @@ class Plan:
 
 # What is read from files, once for each version of a file: a batch has thousands of plans.
 
-
-def _version(file: Path) -> tuple[int, int]:
-    found = file.stat()
-    return found.st_mtime_ns, found.st_size
+_declared = workbook.once_a_version(workbook.declared)
 
 
-@cache
-def _declared(notebook: Path, _of) -> dict[str, Any]:
-    return workbook.declared(notebook)
-
-
-@cache
-def _collects(notebook: Path, _of) -> bool:
+@workbook.once_a_version
+def _collects(notebook: Path) -> bool:
     trees = map(ast.parse, workbook.code_cells(notebook))
     nodes = (node for tree in trees for node in ast.walk(tree))
     return any(isinstance(node, ast.Attribute) and node.attr == "collect" for node in nodes)
@@ -133,10 +131,15 @@ def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
     file = Path(file).absolute()
     own, notebook = read(file), _notebook(file)
     try:
-        defaults = _declared(notebook, _version(notebook))
+        defaults = _declared(notebook)
         values = _checked(_laid_over(own, overrides or {}, defaults), defaults, file)
-        _collects(notebook, _version(notebook))  # every cell is Python
-        _tried(runs.settled(defaults | values)[0], defaults | values)
+        _collects(notebook)  # every cell is Python
+        settings = runs.settled(defaults | values)[0]
+        if ":" in settings.get("loss", {"name": ""})["name"]:
+            from osnb.experiment import examined  # torch, which a plan can do without
+
+            # one's own, tried: this alone runs a person's code before a kernel does
+            examined.loss(experiment.of(defaults | values))
     except (ValueError, SyntaxError) as error:
         raise Refused(str(error)) from None
     if values.get("run") != file.stem:
@@ -154,23 +157,14 @@ def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
     return Plan(notebook.stem, values["run"], defaults | values, values)
 
 
-def _tried(settings: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Try a loss of one's own; this alone runs a person's code before a kernel does."""
-    if ":" in settings.get("loss", {"name": ""})["name"]:
-        from osnb.experiment import examined  # torch, which a plan can do without
-
-        examined.loss(experiment.of(values))
-
-
 def repeated(first: Plan) -> list[Plan]:
     """The other seeds or splits of a run that params/repeats.yaml asks for."""
     file = workbook.root() / "params" / first.notebook / f"{first.run}.yaml"
     listed = workbook.root() / "params" / "repeats.yaml"
-    plans, asked = [], read(listed) if listed.is_file() else {}
-    for counts in (counts for name, counts in asked.items() if fnmatchcase(str(first), name)):
-        for key, count in counts.items():
-            plans += [plan(file, {key: number}) for number in range(1, count)]
-    return plans
+    asked = read(listed) if listed.is_file() else {}
+    counts = (of.items() for name, of in asked.items() if fnmatchcase(str(first), name))
+    changes = [{key: n} for items in counts for key, count in items for n in range(1, count)]
+    return [plan(file, change) for change in changes]
 
 
 def _laid_over(own: Mapping, overrides: Mapping, defaults: Mapping) -> dict[str, Any]:
@@ -224,10 +218,9 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
     def construct_mapping(self, node, deep=False):
         seen = set()
         for key, _ in node.value:
-            wrong = None if isinstance(key.value, str) else "a name must be one word"
-            if wrong is None and key.value in seen:
-                wrong = f"'{key.value}' is given twice"
-            if wrong:
+            word = isinstance(key.value, str)
+            if not word or key.value in seen:
+                wrong = f"'{key.value}' is given twice" if word else "a name must be one word"
                 raise yaml.constructor.ConstructorError(None, None, wrong, key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
@@ -242,7 +235,7 @@ def read(file: Path) -> dict[str, Any]:
     if file.exists() and not file.is_file():
         raise Refused(f"{file} cannot be read as a params file: it is no file")
     try:
-        return _parsed(file, _version(file))
+        return _parsed(file)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", "it is no text in UTF-8")
         raise Refused(f"{file} cannot be read as a params file: {reason}") from None
@@ -254,17 +247,16 @@ def _fault(text: str) -> str:
     for event in yaml.parse(text, _Loader):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
+        line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
-            return (
-                f"uses *{event.anchor}, a name for other lines, in line {event.start_mark.line + 1}"
-            )
+            return f"uses *{event.anchor}, a name for other lines, in line {line}"
         if depth > DEEP:
             return "is nested too deeply"
     return ""
 
 
-@cache
-def _parsed(file: Path, _of) -> dict[str, Any]:
+@workbook.once_a_version
+def _parsed(file: Path) -> dict[str, Any]:
     try:
         text = file.read_text(encoding="utf8")
         if fault := _fault(text):

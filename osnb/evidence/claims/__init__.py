@@ -1,12 +1,13 @@
 """What the papers claim: a number, above 0 if the claim holds, in print and on each size of data.
 
 The claims themselves are in osnb/published/<paper>/claims.csv. Most are a comparison, whose sides
-are columns there (`compare`); the others are functions (`computed`, `arithmetic`). They are decided
-on `Evidence`, which is made from scores tables or from the paper's printed numbers; a claim about
-the paper's own tables is decided on those.
+are columns there (`compare`); the others are functions (`predicates`). They are decided on
+`Evidence`, which is made from scores tables or from the paper's printed numbers; a claim about the
+paper's own tables is decided on those.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -15,22 +16,31 @@ import pandas as pd
 
 from osnb import metrics
 from osnb.base.catalogue import Catalogue
-from osnb.evidence import tables
-from osnb.evidence.across import UNDECIDED, mean_over, over_splits, verdict, watched
+from osnb.evidence import across, tables
+from osnb.evidence.across import UNDECIDED
 from osnb.evidence.build import Evidence, Missing, Same, evidence
-from osnb.evidence.claims import arithmetic, compare, computed, printed
-from osnb.evidence.claims.report import SIZES as SIZES
-from osnb.evidence.claims.report import report as report
-from osnb.evidence.kim2021 import concentrated, whole_splits
-from osnb.evidence.names import CONFIDENCE, in_print, placed
-from osnb.evidence.palechor2023 import VALIDATION
-from osnb.evidence.tasks import WITHOUT
+from osnb.evidence.claims import compare, predicates
+from osnb.evidence.kim2021 import TABLES, concentrated, results, whole_splits
+from osnb.evidence.names import CONFIDENCE, OSCR, UNKNOWN, WITHOUT, in_print, placed
+from osnb.evidence.palechor2023 import CCR, VALIDATION
 
+SIZES = Catalogue(
+    printed="the paper's own numbers",
+    mini="drawings and digits in the place of photographs: they illustrate and do not decide",
+    tiny="photographs at 32 pixels, of those classes that the data set has",
+    paper="the paper's experiment, run here",
+)
+WIDTH = 100  # columns of a terminal
+KINDS = ["holds / shows", "does not hold / show", UNDECIDED]
+KIND = dict(zip(across.DECIDED, KINDS[:2], strict=True)) | {UNDECIDED: UNDECIDED}
+KIND |= dict(zip(across.ILLUSTRATED, KINDS[:2], strict=True))
 PUBLISHED = "published"  # in the column `runs`: decided from osnb/published alone
 FILES = {"last": "scores", "best": "scores_best"}  # scores tables by the epoch they are of
 # what is measured after every epoch, Figure 7 of Vaze et al.
 NORMS = ("norm_known", "norm_unknown", "norm_of_classes")
 NORMS += ("auroc_max_logit", "auroc_max_softmax", "auroc_feature_norm")
+# of Vaze et al. 2022: rows that its tables call otherwise than rows.csv
+ROWS = {"baseline (mls)": "mls", "mls (ours)": "mls", "baseline (msp+)": "msp+"}
 EXACT = 1e-12  # in floats 0.3 - 0.2 - 0.1 is not 0
 ANSWERS = ["answer", "number", "low", "high", "p", "what", "runs", "todo"]
 
@@ -128,7 +138,7 @@ def decision(claim: Mapping[str, str], where: str, basis: Basis) -> dict[str, An
         row |= {"low": low, "high": high, "p": metrics.p_value(values)}
     runs = ", ".join(source.read()) if is_evidence else "printed tables"
     size = source.size if is_evidence else "printed"
-    answer = verdict(*(row[name] for name in ("number", "low", "high")), size=size)
+    answer = across.verdict(*(row[name] for name in ("number", "low", "high")), size=size)
     return row | {"answer": answer, "runs": runs, "todo": ""}
 
 
@@ -186,7 +196,7 @@ def of_palechor2023(runs: pd.DataFrame, *, rule: str = CONFIDENCE, **settings: A
         part = evidence(runs, "roles", [rule], file=file, **settings)
         parts.append(Evidence(part.keys.assign(selection=selection), part.values))
     both = parts[0] + parts[1]
-    both += watched(runs, "gamma_minus", task=VALIDATION, resamples=both.resamples)
+    both += across.watched(runs, "gamma_minus", task=VALIDATION, resamples=both.resamples)
     both.keys["printed"] = both.keys["method"].map(names).fillna("")
     return both
 
@@ -195,10 +205,12 @@ def of_vaze2022(runs: pd.DataFrame, **settings: Any) -> Evidence:
     """With deviations over splits, the mean over several other data sets, and Figure 7's norms."""
     runs = placed(runs, "vaze2022")
     found = evidence(runs, "shifts", "vaze2022", **settings)
-    found = mean_over(over_splits(found, "accuracy", "auroc"), "source", "six-sets", task="far")
+    found = across.mean_over(
+        across.over_splits(found, "accuracy", "auroc"), "source", "six-sets", task="far"
+    )
     norms = runs[runs["watch"] == "test"]
     norms = norms.assign(printed=[f"D = {features}" for features in norms["features"]])
-    norms = watched(norms, *NORMS, task="watched", resamples=found.resamples)
+    norms = across.watched(norms, *NORMS, task="watched", resamples=found.resamples)
     norms.values["norm_gap"] = norms.values["norm_known"] - norms.values["norm_unknown"]
     return found + norms
 
@@ -210,8 +222,163 @@ def of_kim2021(runs: pd.DataFrame, **settings: Any) -> Evidence:
     return found.only(found.keys["source"] != WITHOUT) + concentrated(runs, found.resamples)
 
 
-PRINTED = Catalogue(
-    palechor2023=printed.palechor2023, vaze2022=printed.vaze2022, kim2021=printed.kim2021
-)
+def report(decided: pd.DataFrame) -> Iterator[str]:
+    """Each claim with its answers, size beside size, then how many there are of each answer.
+
+    A size that decides nothing of a paper has no column there; it is counted in the end, with
+    what would decide it.
+
+    Args:
+        decided: from `decide`.
+
+    Yields:
+        Lines of at most `WIDTH` characters.
+    """
+    cells = [_cell(row) for row in decided.itertuples()]
+    for paper, rows in decided.assign(cell=cells).groupby("paper", sort=False):
+        says = rows.groupby("size", sort=False)["answer"].agg(lambda x: (x != UNDECIDED).any())
+        shown = [size for size in says.index if says[size]] or [says.index[0]]
+        yield from (paper, *_claims(rows, shown), "")
+    yield from (*_counts(decided), "", *_remarks(decided))
+
+
+def _claims(rows: pd.DataFrame, sizes: list[str]) -> Iterator[str]:
+    """Each claim of a paper, what its number is, and a line for each scope."""
+    widths = [max(len(s), *rows.loc[rows["size"] == s, "cell"].str.len()) for s in sizes]
+    where = rows["where"].str.len().max()
+    yield from _line(" " * where, sizes, widths)
+    for _, claim in rows.groupby("id", sort=False):
+        first = claim.iloc[0]
+        yield f"{first['id']} ({first['section']}; {first['stated']})"
+        text = f"{first['claim']} Number: {first['what']}."
+        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+        table = claim.pivot(index="where", columns="size", values="cell")
+        table = table.reindex(index=claim["where"].unique(), columns=sizes, fill_value="")
+        for scope, cells in zip(table.index, table.to_numpy(), strict=True):
+            yield from _line(scope.ljust(where), cells, widths)
+
+
+def _line(scope: str, cells: list[str], widths: list[int]) -> Iterator[str]:
+    """The cells beside each other; those that do not fit go on below."""
+    line = f"  {scope}"
+    for cell, width in zip(cells, widths, strict=True):
+        if len(line) + 1 + width > WIDTH:
+            yield line.rstrip()
+            line = " " * (2 + len(scope))
+        line += f" {cell:{width}}"
+    yield line.rstrip()
+
+
+def _cell(row: tuple) -> str:
+    """The answer, its number and its interval; or why there is none."""
+    if pd.isna(row.number):
+        return f"{row.answer}: {row.runs if not row.todo else _reason(row)}"
+    number = f"{row.number:+.3f}"
+    if abs(row.number) < 0.0005 and row.number:
+        number = f"{row.number:+.0e}"
+    if pd.isna(row.low):
+        return f"{row.answer} {number}"
+    return f"{row.answer} {number} [{row.low:+.2f},{row.high:+.2f}]"
+
+
+def _reason(row: tuple) -> str:
+    return row.todo if row.size == "printed" else "runs missing"
+
+
+def _counts(decided: pd.DataFrame) -> Iterator[str]:
+    """A table of how many answers there are of each kind, by paper and size."""
+    kinds = decided.assign(kind=decided["answer"].map(KIND))
+    counts = kinds.groupby(["paper", "size"], sort=False)["kind"].value_counts().unstack()
+    counts = counts.reindex(columns=KINDS).fillna(0).astype(int)
+    yield from counts.rename_axis(columns=None).reset_index().to_string(index=False).splitlines()
+
+
+def _remarks(decided: pd.DataFrame) -> Iterator[str]:
+    """What words and marks mean, and what would decide the rest."""
+    yield from (f"{size}: {SIZES[size]}" for size in decided["size"].unique())
+    yield "abstract, text: stated there; table: read off its numbers; law: what they must obey"
+    if decided["low"].notna().any():
+        yield "undecided beside a number: its interval includes 0, other classes may turn it"
+    missing = decided[(decided["answer"] == UNDECIDED) & (decided["size"] != "printed")]
+    for todo, rows in missing[missing["todo"] != ""].groupby("todo", sort=False):
+        yield f"{', '.join(rows['size'].unique())}: {len(rows)} undecided"
+        yield from (f"  {each}" for each in todo.split("; "))
+
+
+def print_palechor2023() -> Evidence:
+    """Both parts of Table 2, all of it on unknown images, gamma- too, as its caption says."""
+    rows = tables.published("palechor2023", "table2").drop(columns="epoch")
+    rows["table"] = rows["selection"].map({"last": "Table 2a", "best": "Table 2b"})
+    rows = rows.assign(place="p" + rows["protocol"].astype(str), accuracy=rows["ccr_at_1"])
+    rows = rows.drop(columns="protocol").rename(columns={"loss": "printed"} | CCR)
+    keys = ["table", "selection", "place", "printed", "task"]
+    return _evidence(rows.assign(task=UNKNOWN), keys)
+
+
+def print_vaze2022() -> Evidence:
+    """Tables 1, 3, 4, 7, 8 and 9, but for the rows that Table 1 cites, and two of Table 5.
+
+    Hard is Medium and Hard in Table 3, and Hard alone, here hardest, in Table 9.
+    """
+    standard = {"task": UNKNOWN}
+    parts = [
+        _vaze("1", metric="auroc", **standard).query("source == 'this paper'"),
+        _vaze("4", **standard),
+        _vaze("3"),
+        _vaze("9", metric="average_precision").pipe(_alone),
+        _vaze("7", metric="auroc", task="far").assign(source=lambda x: x["ood"]),
+        _vaze("8", metric="auroc", task="far").assign(source="six-sets"),
+        _steps(),
+    ]
+    parts = [part.assign(source=part.get("source", "")) for part in parts]
+    keys = ["place", "printed", "task", "source"]
+    rows = pd.concat(parts)[["table", *keys, "metric", "value"]].dropna(subset="value")
+    rows = rows.fillna("").assign(value=rows["value"] / 100)
+    rows["table"] = rows.groupby(keys)["table"].transform(lambda names: ", ".join(names.unique()))
+    wide = rows.pivot_table(index=["table", *keys], columns="metric", values="value")
+    return _evidence(wide.reset_index(), ["table", *keys])
+
+
+def _alone(rows: pd.DataFrame) -> pd.DataFrame:
+    """Table 9's rows, whose Hard is hardest where there is a Medium."""
+    has = rows.dropna(subset="value").query("task == 'medium'")["place"]
+    rows.loc[rows["place"].isin(has) & (rows["task"] == "hard"), "task"] = "hardest"
+    return rows
+
+
+def _steps() -> pd.DataFrame:
+    """The baseline of Table 5, read by its softmax and by its logit."""
+    rows = tables.published("vaze2022", "table5").query("row <= 2")
+    rows = rows.assign(printed=["msp", "mls, baseline"], place="tinyimagenet", task=UNKNOWN)
+    long = rows.melt(["printed", "place", "task"], [f"{m}_pct" for m in OSCR[:3]], "metric")
+    return long.assign(table="Table 5", metric=long["metric"].str.removesuffix("_pct"))
+
+
+def _vaze(number: str, **settings: str) -> pd.DataFrame:
+    """A printed table under the names of `vaze2022`; its column of points is `value`."""
+    rows = tables.published("vaze2022", f"table{number}")
+    names = {"dataset": "place", "in_distribution": "place", "method": "printed"}
+    names |= {"open_split": "task"}
+    rows = rows.rename(columns=lambda c: "value" if c.endswith("_pct") else names.get(c, c))
+    for key in {"place", "printed", "task", "ood"} & {*rows}:
+        rows[key] = rows[key].str.lower().str.replace("gaussian noise", "gaussian-noise")
+    return rows.replace({"printed": ROWS}).assign(table=f"Table {number}", **settings)
+
+
+def print_kim2021() -> Evidence:
+    """Tables 5 and 6, means over five trainings."""
+    rows = results().assign(table=lambda x: "Table " + x["place"].map(TABLES).astype(str))
+    rows = rows.assign(**{key: rows[key].str.lower() for key in ("printed", "source")})
+    keys = ["table", "place", "printed", "task", "source"]
+    wide = rows.pivot_table(index=keys, columns="metric", values="value")
+    return _evidence(wide.reset_index(), keys)
+
+
+def _evidence(rows: pd.DataFrame, keys: list[str]) -> Evidence:
+    values = {name: rows[[name]].to_numpy() for name in rows if name not in keys}
+    return Evidence(rows[keys].reset_index(drop=True), values)
+
+
+PRINTED = Catalogue(palechor2023=print_palechor2023, vaze2022=print_vaze2022, kim2021=print_kim2021)
 RUNS = {"palechor2023": of_palechor2023, "vaze2022": of_vaze2022, "kim2021": of_kim2021}
-COMPUTED = Catalogue(computed.__dict__ | arithmetic.__dict__)
+COMPUTED = Catalogue(predicates.__dict__)

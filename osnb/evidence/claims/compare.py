@@ -1,64 +1,72 @@
 """A claim that is a comparison, as columns of claims.csv; its `number` is above 0 if it holds.
 
-    measure   auroc, ... ; a|b asks for each
-    at        keys of both sides, "task=easy|hard" for each of them, "task=easy+hard" for their
-              mean, "source=*" for each that there is, "source=." for the claim's scope; place is
-              the scope unless it is said
-    left      printed names, a|b for each of them, "a+b" for their mean, "a less b" for a
-              difference; behind an @ the keys of this side alone
-    relation  > or < : left is more, or less, than each of right; ~ : they differ by no more than
-              margin, or by apart no more than that
-    right     as left; "same" is what stands left, "others" every other name, "others but a|b"
+    measure   auroc, ... ; a|b asks for each, "a and b" for their mean
+    at        keys of both sides, "task=easy|hard" for each of them, "task=easy and hard" for their
+              mean, "source=*" for each that there is; "source=." is the claim's scope, .1 and .2
+              the parts of one with a comma; place is the scope unless it is said; "drawn=no": there
+              were no images to draw, so there is no interval
+    left      printed names, a|b for each of them, "a and b" for their mean, "a less b" for a
+              difference, "a over b" for a share; or a number; behind an @ stand keys: of one name
+              alone, or at the end of the whole side
+    relation  > or < : left is more, or less, than each of right, by the margin where there is one;
+              "some >" : one of them is; ~ : they differ by no more than the margin, or by apart no
+              more than that
+    right     as left, keys a|b for each of them; "same" is what stands left, "others" every other
+              name, "others but a|b"
+    margin    as one name on the right
 
 Parts between semicolons belong together and each has to hold. Of all that is asked the least
 number counts.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import product
 
 import numpy as np
 
-from osnb.evidence.build import Evidence, Same, least
+from osnb.evidence.build import Evidence, Missing, Same, least
 
-PARTS = ("measure", "at", "left", "right")
+PARTS = ("measure", "at", "left", "relation", "right")
+Keys = dict[str, str]
 
 
 def number(evidence: Evidence, where: str, claim: Mapping[str, str]) -> np.ndarray:
-    """(1 + R,) the number of a claim, in the unit of its measure.
+    """(1 + R,) the number of a claim, in the unit of its measure; (1,) where nothing was drawn.
 
     Args:
         evidence: of runs, or of printed tables.
         where: one of the claim's scopes.
-        claim: the columns above, relation, margin and apart, and no NaN.
+        claim: the columns above and apart, and no NaN.
 
     Raises:
         Missing: a number that it needs is not there.
         Same: both sides are one and the same numbers, so that no other run would decide it.
     """
+    scope = {".": where} | {f".{i}": part for i, part in enumerate(where.split(","), 1)}
     cells = [claim[name].split("; ") for name in PARTS]
     many = max(map(len, cells))
     numbers = []
-    for measure, at, left, right in zip(*(c * (many // len(c)) for c in cells), strict=True):
-        for keys in _each(evidence, measure, at, where):
-            numbers += _compared(evidence, keys, (left, right), claim)
-    return least(*numbers)
+    for measure, at, *parts in zip(*(c * (many // len(c)) for c in cells), strict=True):
+        keys = {"measure": measure, "place": where} | _keys(at, scope)
+        drawn = keys.pop("drawn", "")
+        for one in _each(evidence, keys):
+            numbers += _compared(evidence, one, scope, claim, *parts)
+    combined = np.max(numbers, axis=0) if claim["relation"].startswith("some") else least(*numbers)
+    return combined[:1] if drawn == "no" else combined
 
 
-def _each(evidence: Evidence, measure: str, at: str, where: str) -> Iterator[dict[str, str]]:
+def _each(evidence: Evidence, keys: Keys) -> Iterator[Keys]:
     """Every combination of the keys that both sides share."""
-    keys = {"place": where} | _keys(at)
-    keys = {name: where if value == "." else value for name, value in keys.items()}
     if keys.get("network") == "shared":
         keys = shared(evidence, keys)
-    choices = {"measure": measure.split("|")} | {k: v.split("|") for k, v in keys.items()}
     for name in [name for name, value in keys.items() if value == "*"]:
-        rest = {k: v for k, v in keys.items() if k != name}
-        choices[name] = evidence.names(name, **rest)
-    yield from (dict(zip(choices, values, strict=True)) for values in product(*choices.values()))
+        rest = {k: v for k, v in keys.items() if k not in (name, "measure")}
+        keys = keys | {name: "|".join(evidence.names(name, **rest))}
+    yield from _choices(keys, "|")
 
 
-def shared(evidence: Evidence, keys: Mapping[str, str]) -> dict[str, str]:
+def shared(evidence: Evidence, keys: Mapping[str, str]) -> Keys:
     """The keys, and the network there that most methods share, so that they are compared on one.
 
     Print has one network for each data set and no such key.
@@ -72,56 +80,69 @@ def shared(evidence: Evidence, keys: Mapping[str, str]) -> dict[str, str]:
 
 
 def _compared(
-    evidence: Evidence, keys: dict[str, str], sides: tuple[str, str], claim: Mapping[str, str]
+    evidence: Evidence, keys: Keys, scope: Keys, claim: Mapping[str, str], *parts: str
 ) -> list[np.ndarray]:
-    """The number of each name on the left."""
-    (names, own), (against, others) = (_side(side) for side in sides)
-    numbers = []
+    """The number of each name on the left; the parts are left, relation and right."""
+    left, relation, right = parts
+    (names, own), (against, others) = _side(left, scope), _side(right, scope)
+    name, of = _side(claim["margin"] or "0", scope)
+    margin, numbers = _value(evidence, name, keys | of), []
     for name in names.split("|"):
-        left = _value(evidence, name, keys | own)
-        if against.startswith("others"):
-            but = {name, *against.removeprefix("others").removeprefix(" but ").split("|")}
-            place = {k: v for k, v in keys.items() if k != "measure"}
-            rivals = [x for x in evidence.names("printed", **place) if x not in but]
-        else:
-            rivals = against.replace("same", name).split("|")
-        right = [_value(evidence, rival, keys | others) for rival in rivals]
-        if against == "same" and np.array_equal(left, right[0]):
+        one = _value(evidence, name, keys | own)
+        asked = product(_rivals(evidence, name, against, keys), _choices(others, "|"))
+        rest = [_value(evidence, rival, keys | each) for rival, each in asked]
+        if against == "same" and np.array_equal(one, rest[0]):
             raise Same(f"{' '.join(own.values())} is {' '.join(others.values())}")
-        numbers.append(_number(left, right, claim))
+        if relation == "~":
+            apart = [np.abs(one - each - float(claim["apart"] or 0)) for each in rest]
+            numbers.append(margin - np.max(apart, axis=0))
+        else:
+            sign = -1 if relation == "<" else 1
+            numbers.append(sign * one - np.max([sign * each for each in rest], axis=0) - margin)
     return numbers
 
 
-def _number(left: np.ndarray, right: list[np.ndarray], claim: Mapping[str, str]) -> np.ndarray:
-    if claim["relation"] == "~":
-        apart = left - right[0] - float(claim["apart"] or 0)
-        return float(claim["margin"]) - np.abs(apart)
-    sign = {">": 1, "<": -1}[claim["relation"]]
-    return sign * left - np.max([sign * each for each in right], axis=0)
+def _rivals(evidence: Evidence, name: str, against: str, keys: Keys) -> list[str]:
+    """The names that one on the left is held against."""
+    if not against.startswith("others"):
+        return against.replace("same", name).split("|")
+    but = {name, *against.removeprefix("others").removeprefix(" but ").split("|")}
+    place = {k: v for k, v in keys.items() if k != "measure"}
+    if rivals := [x for x in evidence.names("printed", **place) if x not in but]:
+        return rivals
+    raise Missing(f"no method but {name}")
 
 
-def _value(evidence: Evidence, name: str, keys: dict[str, str]) -> np.ndarray:
-    """(1 + R,) of a printed name, of the mean of several, or of what one has less another."""
-    if " less " in name:
-        one, other = (_value(evidence, part, keys) for part in name.split(" less "))
-        return one - other
-    measure, rest = keys["measure"], {k: v for k, v in keys.items() if k != "measure"}
-    known = set(evidence.keys["printed"])
-    names = [name] if name in known else name.split("+")
-    several = {k: v.split("+") for k, v in rest.items() if "+" in v and k == "task"}
-    choices = {"printed": names} | several
-    values = [
-        evidence(measure, **rest | dict(zip(choices, each, strict=True)))
-        for each in product(*choices.values())
-    ]
-    return np.mean(values, axis=0) if len(values) > 1 else values[0]
+def _value(evidence: Evidence, name: str, keys: Keys) -> np.ndarray:
+    """(1 + R,) of a printed name or a number, of the mean of several, or of two against each other.
+
+    A name's own keys stand behind its @.
+    """
+    for word, combined in ((" less ", np.subtract), (" over ", np.divide)):
+        if word in name:
+            return combined(*(_value(evidence, part, keys) for part in name.split(word)))
+    if " and " in name:
+        return np.mean([_value(evidence, part, keys) for part in name.split(" and ")], axis=0)
+    if re.fullmatch(r"-?\d+(\.\d+)?", name):
+        return np.full(1 + evidence.resamples, float(name))
+    name, own = _side(name, {})
+    each = _choices(keys | own | {"printed": name}, " and ")
+    return np.mean([evidence(**where) for where in each], axis=0)
 
 
-def _side(text: str) -> tuple[str, dict[str, str]]:
-    """Names, and keys behind an @."""
-    names, _, keys = text.partition(" @ ")
-    return names, _keys(keys)
+def _side(text: str, scope: Keys) -> tuple[str, Keys]:
+    """Names, and keys behind the last @."""
+    names, at, keys = text.rpartition(" @ ")
+    return (names, _keys(keys, scope)) if at else (keys, {})
 
 
-def _keys(text: str) -> dict[str, str]:
-    return dict(word.split("=") for word in text.split())
+def _keys(text: str, scope: Keys) -> Keys:
+    """Words key=value as such; a value may have blanks, and dots stand for the scope."""
+    words = re.findall(r"(\w+)=(.*?)(?= \w+=|$)", text)
+    return {name: scope.get(value, value) for name, value in words}
+
+
+def _choices(keys: Keys, apart: str) -> list[Keys]:
+    """Every combination of values between which there is a word."""
+    values = product(*(value.split(apart) for value in keys.values()))
+    return [dict(zip(keys, each, strict=True)) for each in values]

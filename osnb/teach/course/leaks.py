@@ -13,30 +13,15 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 REGION = re.compile(r"^.*BEGIN (SOLUTION|HIDDEN TESTS).*\n((?s:.*?))^.*END \1.*\n?", re.M)
 HIDDEN = re.compile(r"^.*BEGIN HIDDEN TESTS.*\n((?s:.*?))^.*END HIDDEN TESTS.*\n?", re.M)
 MARK = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS)")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 BINARY = {".png", ".parquet", ".whl", ".woff", ".woff2", ".xz", ".zip", ".gz", ".ico", ".inv"}
+Secrets = list[tuple[str, list[str]]]  # where, and the lines, of each region and teacher's cell
 LINE, SHORT = 12, 8  # letters and signs of a line worth a search, and of a hidden test's line
-
-
-class Sources(NamedTuple):
-    """What the source notebooks say, told apart.
-
-    Attributes:
-        secrets: (where, lines) of each region and teacher's cell.
-        lines: squeezed lines that stand outside of all secrets.
-        text: the same, joined.
-        faults: sentences on what cannot be told apart.
-    """
-
-    secrets: list[tuple[str, list[str]]]
-    lines: set[str]
-    text: str
-    faults: list[str]
 
 
 def leaks(student_folder: Path, source_folder: Path) -> list[str]:
@@ -50,47 +35,46 @@ def leaks(student_folder: Path, source_folder: Path) -> list[str]:
     Returns:
         One sentence for each leak, with the place; empty if there is none.
     """
-    sources = read(source_folder)
-    sentences = list(sources.faults)
+    secrets, sentences = read(source_folder), []
     for path in sorted(path for path in Path(student_folder).rglob("*") if path.is_file()):
         name = path.relative_to(student_folder).as_posix()
         top = name.partition("/")[0]
         if top not in {"osnb", "wheels", "SHA256SUMS"}:
-            sentences += file_leaks(path, sources, name=name)
+            sentences += file_leaks(path, secrets, name=name)
     return list(dict.fromkeys(sentences))
 
 
-def file_leaks(path: Path, sources: Sources, *, name: str) -> list[str]:
+def file_leaks(path: Path, secrets: Secrets, *, name: str) -> list[str]:
     """The leaks in one file of a students' copy, called `name` in the sentences."""
     if path.suffix != ".ipynb":
-        return _in_text(name, _plain(path), sources)
+        return _in_text(name, _plain(path), secrets)
     book = json.loads(path.read_text(encoding="utf8"))
     sentences = []
     for number, cell in enumerate(book.pop("cells"), start=1):
         if "teacher" in cell["metadata"].get("tags", []):
             sentences.append(f"{name}, cell {number} is the teacher's")
-        sentences += _in_text(f"{name}, cell {number}", "\n".join(_texts(cell)), sources)
-    return sentences + _in_text(f"{name}, its metadata", "\n".join(_texts(book)), sources)
+        sentences += _in_text(f"{name}, cell {number}", "\n".join(_texts(cell)), secrets)
+    return sentences + _in_text(f"{name}, its metadata", "\n".join(_texts(book)), secrets)
 
 
-def read(source_folder: Path) -> Sources:
-    """What the notebooks of a folder say, told apart."""
-    sources, shown = Sources([], set(), "", []), []
+def read(source_folder: Path) -> Secrets:
+    """What the notebooks of a folder keep: lines that stand outside of all secrets are none."""
+    secrets, shown = [], []
     for path in sorted(Path(source_folder).glob("*.ipynb")):
         for number, cell in enumerate(json.loads(path.read_text(encoding="utf8"))["cells"], 1):
             text, where = "".join(cell["source"]), f"{path.stem}, cell {number}"
-            tags, grading = (cell["metadata"].get(name, {}) for name in ("tags", "nbgrader"))
-            if "teacher" in tags:
-                sources.secrets.append((f"the teacher's cell ({where})", _lines(text)))
+            if "teacher" in cell["metadata"].get("tags", []):
+                secrets.append((f"the teacher's cell ({where})", text))
                 continue
-            regions = REGION.findall(text)
-            for kind, secret in regions:
-                sources.secrets.append((f"the {kind.lower()} ({where})", _lines(secret)))
-            shown.append(REGION.sub("", text))
-            if grading and grading.get("solution") and "SOLUTION" not in dict(regions):
-                sources.faults.append(f"{where} is a solution without BEGIN and END SOLUTION")
-    lines = {squeezed(line) for text in shown for line in text.splitlines()}
-    return sources._replace(lines=lines, text="\n".join(map(squeezed, shown)))
+            found = REGION.findall(text)
+            secrets += [(f"the {kind.lower()} ({where})", secret) for kind, secret in found]
+            shown.append(squeezed(REGION.sub("", text)))
+    known = "\n".join(shown)
+
+    def secret(line: str) -> bool:
+        return len(squeezed(line)) >= LINE and squeezed(line) not in known
+
+    return [(where, [*filter(secret, _lines(text))]) for where, text in secrets]
 
 
 def _lines(text: str) -> list[str]:
@@ -127,25 +111,14 @@ def _plain(path: Path) -> str:
     return html.unescape(re.sub(r"<[^>]*>", "", re.sub(r"<!--|-->", "", text)))
 
 
-def _in_text(where: str, text: str, sources: Sources) -> list[str]:
+def _in_text(where: str, text: str, secrets: Secrets) -> list[str]:
     """The leaks in one text."""
     sentences = [f"{where} has the mark of a region"] if MARK.search(text) else []
-    whole, lines = squeezed(text), {squeezed(line) for line in text.splitlines()}
-    for secret, secret_lines in sources.secrets:
-        if line := _shown(secret_lines, whole, lines, sources):
+    whole = squeezed(text)
+    for secret, lines in secrets:
+        if line := next((line for line in lines if squeezed(line) in whole), ""):
             sentences.append(f"{where} shows a line of {secret}: {line}")
     return sentences
-
-
-def _shown(secret: list[str], whole: str, lines: set[str], sources: Sources) -> str:
-    """A secret line that a text shows, given squeezed as a whole and by lines; "" if none."""
-    for line in secret:
-        small = squeezed(line)
-        if small in lines and small not in sources.lines:
-            return line
-        if len(small) >= LINE and small in whole and small not in sources.text:
-            return line
-    return ""
 
 
 def without_hidden_tests(book: Any) -> Any:

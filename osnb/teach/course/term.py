@@ -7,6 +7,7 @@ the question itself. The exam shows the same questions open, with their rubric.
 
 import hmac
 import re
+import textwrap
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -139,7 +140,8 @@ def marks(answers: Any, *, secret: str, session: int, learner: str = "") -> floa
         verdict = "right" if mine == question.letter else f"wrong; right is {question.letter}"
         print(f"{i + 1}. {mine or 'no letter'}: {verdict}")
         for letter in sorted({mine, question.letter} & {*LETTERS}):
-            print(f"   {letter}) {': '.join(reasons[letter])}")
+            reason = f"{letter}) {': '.join(reasons[letter])}"
+            print(textwrap.fill(reason, 88, initial_indent="   ", subsequent_indent="      "))
     return round(right / len(asked), 3) if len(letters) <= len(asked) else 0.0
 
 

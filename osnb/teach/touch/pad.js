@@ -12,8 +12,8 @@ const POINT = [[2, 3], [1, 4], [0, 5], [0, 5], [1, 4], [2, 3]]; // columns, from
 // Ramer-Douglas-Peucker with an epsilon of 2, whole numbers.
 function simplified(strokes) {
   const points = strokes.flat();
-  const low = [0, 1].map((i) => Math.min(...points.map((p) => p[i])));
-  const size = Math.max(...points.map((p) => Math.max(p[0] - low[0], p[1] - low[1])));
+  const low = [0, 1].map((i) => points.reduce((least, p) => Math.min(least, p[i]), Infinity));
+  const size = points.reduce((most, p) => Math.max(most, p[0] - low[0], p[1] - low[1]), 0);
   const scale = size > 0 ? 255 / size : 1;
   return strokes.map((stroke) => {
     const way = resampled(stroke.map((p) => p.map((v, i) => (v - low[i]) * scale)));
@@ -206,6 +206,7 @@ function explorer(root, data) {
     viewBox: "-16 -16 288 288", class: "paper", role: "img", "aria-label": "Paper to draw on with mouse or finger",
     pointerdown: (event) => {
       event.preventDefault();
+      if (!event.isPrimary || event.button) return; // a second finger, another button
       paper.setPointerCapture(event.pointerId);
       [strokes, fresh, said] = [[...strokes, [point(event)]], true, ""];
       picker.querySelector("select").value = "";

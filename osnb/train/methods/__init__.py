@@ -1,19 +1,16 @@
 """Methods whose training is more than a loss: kinds of `Run`, or what makes one in stages.
 
-- `terms`: the loop's own step with one more term: CRL, outlier exposure, AugMix, PROSER.
+- `terms`: the loop's own step with one more term: CRL, outlier exposure, AugMix, PROSER, VOS, CGDL.
 - `arpl_cs`: reciprocal points with confusing samples.
 - `osrci`: counterfactual images as one more class, and the networks that make them.
 - `c2ae`: a decoder that is told a class, and rebuilds known images only.
-- `cgdl`: a ladder of latent Gaussians with a place for each class.
-- `openhybrid`: plain steps with a flow over the features, and its density as the score.
-- `vos`: virtual outliers among the features, and a detector that tells them from images.
 """
 
 from functools import partial
 
 from osnb.base.catalogue import Catalogue
 from osnb.train.loop import Run
-from osnb.train.methods import arpl_cs, c2ae, cgdl, openhybrid, osrci, terms, vos
+from osnb.train.methods import arpl_cs, c2ae, osrci, terms
 
 
 def released(*, weights: str, **_) -> Run:
@@ -35,15 +32,15 @@ METHODS = Catalogue(
     outlier=terms.Exposed,
     augmix=terms.Mixed,
     released=released,
-    vos=vos.Virtual,
+    vos=terms.Virtual,
     openhybrid=Run,
-    cgdl=cgdl.Conditional,
+    cgdl=terms.Conditional,
 )
 # a method's own scores: f(out, *, known, ...) -> (N,), higher means more known
 OWN = Catalogue(
     osrci=partial(terms.margin, temperature=1.0),
     proser=partial(terms.margin, temperature=1024.0),
     c2ae=c2ae.own,
-    openhybrid=openhybrid.density,
+    openhybrid=terms.density,
 )
 made = osrci.made

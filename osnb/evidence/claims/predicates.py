@@ -1,16 +1,186 @@
-"""Claims about the papers' own tables: what their numbers obey, and what the text says of them.
+"""Claims whose number is more than a comparison of two others; it is above 0 if one holds.
 
-The first line of a predicate says what its number is; the claim holds if that is above 0. Two
-numbers are equal if they differ by less than half a digit: half a unit of the last place that is
-printed. `printed` gives a table of the paper by name, as `osnb.evidence.tables.published` does.
+The first line of a predicate says what its number is. Those of runs take evidence and a scope of
+claims.csv; those of the papers' own tables take `printed`, which gives a table by name as
+`osnb.evidence.tables.published` does. There two numbers are equal if they differ by less than half
+a digit: half a unit of the last place that is printed.
 """
 
+import re
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 
+from osnb.evidence import tables
+from osnb.evidence.across import pearson
+from osnb.evidence.build import Evidence, Missing, Same, least
+from osnb.evidence.names import WRONG
+from osnb.metrics import interval
 from osnb.metrics.measures import least_risk
+
+SPREAD = 2  # standard deviations of points about a line: further off is remarkable
+SIDES, MEASURES = ("easy", "hard"), ("accuracy", "auroc")
+RHO_CLOSE = 0.05  # other seeds move a correlation of few points; the stated ones go from .63 to 1
+# whose accuracies and AUROCs a stated correlation is over: which rows, and one point for each of
+IMAGENET = {"place": "imagenet", "printed": "mls"}
+POINTS = {
+    "standard": ({"task": "unknown"}, ["place", "printed"]),
+    "imagenet-hard": (IMAGENET | {"task": "hard"}, ["network"]),
+    "imagenet-easy": (IMAGENET | {"task": "easy"}, ["network"]),
+    "resnet-hard": (IMAGENET | {"task": "hard"}, ["network"]),
+    "resnet-easy": (IMAGENET | {"task": "easy"}, ["network"]),
+    "cifar100": ({"place": "cifar100", "source": "cifar10", "printed": "mls"}, ["network"]),
+}
+FIGURE_2 = ("msp", "arpl", "arpl + cs")  # its methods; its data sets are all but CIFAR+10
+
+
+# Palechor et al. 2023
+
+
+def not_clearly_better(evidence: Evidence, place: str) -> np.ndarray:
+    """minus the lower end of the gain over S in OSCR area, of BG and EOS the less."""
+    of = {"place": place, "task": "unknown", "selection": "last"}
+    s, *others = (evidence("oscr", **of, printed=name) for name in ("S", "BG", "EOS"))
+    lows = [interval(other - s).low for other in others]
+    return -np.max(lows, keepdims=True)
+
+
+# Vaze et al. 2022
+
+
+def correlated(evidence: Evidence, where: str) -> np.ndarray:
+    """0.05 plus how far Pearson's rho of accuracy and AUROC is above the stated one."""
+    stated = tables.published("vaze2022", "correlations").set_index("name")["pearson_rho"]
+    return RHO_CLOSE + _rho(evidence, where) - stated[where]
+
+
+def easy_correlated_less(evidence: Evidence, _: str) -> np.ndarray:
+    """Pearson's rho of accuracy and AUROC, Hard minus Easy."""
+    return _rho(evidence, "imagenet-hard") - _rho(evidence, "imagenet-easy")
+
+
+def family_correlated_more(evidence: Evidence, _: str) -> np.ndarray:
+    """Pearson's rho, ResNets alone minus all architectures, Easy or Hard, the lesser."""
+    kinds = ("resnet", "imagenet")
+    return least(*(np.subtract(*(_rho(evidence, f"{k}-{x}") for k in kinds)) for x in SIDES))
+
+
+def vit_above_trend(evidence: Evidence, _: str) -> np.ndarray:
+    """how far ViT's AUROC is above the line of other families, in deviations, Easy or Hard."""
+    off = [_off_trend(evidence, side) for side in SIDES]
+    if not all("vit" in side for side in off):
+        raise Missing("no network of the family vit")
+    return least(*(side["vit"] for side in off))
+
+
+def no_family_stands_out(evidence: Evidence, _: str) -> np.ndarray:
+    """2 deviations less how far a family is at most off the line of the others, ViT left out."""
+    sides = [_off_trend(evidence, side) for side in SIDES]
+    off = [far for side in sides for name, far in side.items() if name != "vit"]
+    return SPREAD - np.max(np.abs(off), axis=0)
+
+
+def _off_trend(evidence: Evidence, side: str) -> dict[str, np.ndarray]:
+    """By family of networks, how far AUROC is above the line of all others but ViT.
+
+    The line is that of least squares of AUROC on accuracy, the unit the standard deviation of
+    its points about it.
+    """
+    points, x, y = _points(evidence, f"imagenet-{side}")
+    family = np.array([re.split("[^a-z]", point["network"])[0] for point in points])
+    off = {}
+    for name in np.unique(family):
+        rest, own = (family != name) & (family != "vit"), family == name
+        if rest.sum() < 3:
+            raise Missing("too few families of networks for a line")
+        (x_0, y_0), dof = (column[rest].mean(axis=0) for column in (x, y)), rest.sum() - 2
+        dx, dy = x - x_0, y - y_0
+        above = dy - dx * (dx * dy)[rest].sum(axis=0) / np.square(dx)[rest].sum(axis=0)
+        spread = np.sqrt(np.square(above[rest]).sum(axis=0) / dof)
+        off[name] = above[own].mean(axis=0) / spread
+    return off
+
+
+def _rho(evidence: Evidence, where: str) -> np.ndarray:
+    return pearson(*_points(evidence, where)[1:])
+
+
+def _points(evidence: Evidence, where: str) -> tuple[list, np.ndarray, np.ndarray]:
+    """A figure's points, and (points, 1 + R) of their accuracies and AUROCs."""
+    rows, by = POINTS[where]
+    for key in by:
+        evidence.names(key, **rows)
+    keys = evidence.keys.loc[evidence.fits(**rows), by].drop_duplicates().sort_values(by)
+    points = [point for point in keys.to_dict("records") if _counts(where, point)]
+    if len(points) < 3:
+        raise Missing(f"too few points of {where} for a correlation")
+    sides = [[evidence(m, **rows | point) for point in points] for m in MEASURES]
+    return points, *map(np.array, sides)
+
+
+def _counts(where: str, point: dict[str, str]) -> bool:
+    """Whether a point is one of the figure's."""
+    if where == "standard":
+        return point["printed"] in FIGURE_2 and point["place"] != "cifar+10"
+    return not where.startswith("resnet") or point["network"].startswith("resnet")
+
+
+def deviations_alike(evidence: Evidence, place: str) -> np.ndarray:
+    """mean deviation over splits of four methods minus their range, of accuracy or AUROC."""
+    methods, of = (*FIGURE_2, "osrci"), {"place": place, "task": "unknown"}
+    sides = ([evidence(f"{m}_std", **of, printed=name) for name in methods] for m in MEASURES)
+    return least(*(np.mean(side, axis=0) - np.ptp(side, axis=0) for side in sides))
+
+
+# Kim et al. 2021
+
+
+def misclassification_worse(evidence: Evidence, place: str) -> np.ndarray:
+    """AURC of misclassification detection, ODIN or OpenMax minus Baseline, the lesser.
+
+    Both read Baseline's networks, so they are compared seed by seed; seeds that differ in sign, or
+    a seed without a wrong prediction, decide nothing. Where one reads not all of Baseline's
+    networks, the other side is the mean over all.
+    """
+    rises = []
+    base = evidence.rows("aurc", printed="baseline", place=place, task=WRONG)
+    for name in ("odin", "openmax"):
+        one = evidence.rows("aurc", printed=name, place=place, task=WRONG)
+        rises.append(one - (base if len(base) == len(one) else base.mean(axis=0)))
+    numbers = least(*(rise[:, 0] for rise in rises))
+    if {*np.sign(numbers)} not in ({1}, {-1}):
+        raise Same(f"no sign that all seeds share: {', '.join(map('{:.4f}'.format, numbers))}")
+    return least(*(rise.mean(axis=0) for rise in rises))
+
+
+def no_method_leads_all(evidence: Evidence, place: str) -> np.ndarray:
+    """how far each method is behind the best one where it is furthest behind, the least of all."""
+    names = [x for x in evidence.names("printed", place=place) if x != "mahalanobis"]
+    asked = [(-1, "aurc", {"task": WRONG})]
+    for task in ("near", "far"):
+        sources = evidence.names("source", place=place, task=task)
+        asked += [(1, "auroc", {"task": task, "source": source}) for source in sources]
+    lags = []
+    for sign, measure, at in asked:
+        values = [sign * evidence(measure, place=place, printed=name, **at) for name in names]
+        rest = [np.max(values[:i] + values[i + 1 :], axis=0) for i in range(len(names))]
+        lags.append(np.subtract(rest, values))
+    return least(*np.max(lags, axis=0))
+
+
+def near_hardest(evidence: Evidence, place: str) -> np.ndarray:
+    """largest gain over Baseline in AUROC, mean of the far data sets minus near samples."""
+    names = evidence.names("printed", place=place)
+    gains = {}
+    for task in ("near", "far"):
+        auroc = {x: evidence("auroc", place=place, printed=x, task=task) for x in names}
+        base = auroc.pop("baseline")
+        gains[task] = np.max([y - base for x, y in auroc.items() if x != "mahalanobis"], axis=0)
+    return gains["far"] - gains["near"]
+
+
+# The papers' own tables: what their numbers obey, and what the text says of them
 
 TEST_IMAGES = 50  # of each class: the test images are the validation images of ILSVRC 2012
 SSB = {  # the data set's name in Table 2, and all its test images

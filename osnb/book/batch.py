@@ -1,11 +1,11 @@
-"""dask.distributed's workers: here, of a scheduler that somebody started, or jobs of Slurm.
+"""Many runs: training before what reads it, each made once, here or spread over workers.
 
-The scheduler hands a run to a worker, and to another one if that is lost. On the wire a run is a
-few strings: workers read code and data from their own disk and write to a folder that all see.
+Workers are those of dask.distributed: here, of a scheduler that somebody started, or jobs of
+Slurm. The scheduler hands a run to a worker, and to another one if that is lost. On the wire a run
+is a few strings: workers read code and data from their own disk and write to a folder that all see.
 """
 
 import inspect
-import ipaddress
 import logging
 import os
 import re
@@ -13,26 +13,149 @@ import shutil
 import signal
 import ssl
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict
+from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from osnb.base import workbook
 from osnb.book import record
-from osnb.book.batch import WAIT, End, Spread, failed, made
-from osnb.book.run import Plan, Refused, interrupt
+from osnb.book.record import failed
+from osnb.book.run import Plan, Refused, done, interrupt, not_run, once
 from osnb.book.run.plans import read
 
+WAIT = 0.5  # seconds before asking again for a run that another process is making
 TLS = ("ca.pem", "cert.pem", "key.pem")
-LOOPBACK = "127.0.0.1"
-NO_PAGE = {"dashboard": False, "dashboard_address": f"{LOOPBACK}:0"}  # dask's web page
+NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # dask's web page
 WALLTIME = r"(\d+-)?\d+(:\d+){0,2}"  # of Slurm: minutes, 24:00:00, 2-12:00:00
 OURS = {"self", "scheduler", "args", "kwargs", "base_class_kwargs", "security", "name"}
-_stopped: set[int] = set()  # batches that this worker was told to end
 TOLD = ("state", "seconds", "error", "unpublished", "host")  # of run.json, to who asked for it
+_stopped: set[int] = set()  # batches that this worker was told to end
+End = Mapping[str, Any]
+Spread = Callable[..., Iterator[tuple[Plan, End]]]
+
+
+def ordered(plans: Iterable[Plan]) -> list[Plan]:
+    """Training first, what reads its results last: there is no other order."""
+    return sorted(plans, key=lambda plan: (plan.collects, not plan.trains))
+
+
+def carry_out(
+    plans: Iterable[Plan], *, spread: Spread, force: bool = False, limit: float = 0
+) -> Iterator[tuple[Plan, End]]:
+    """Make runs; what reads a training run that failed is not made, and has failed too.
+
+    First run.json of every run that has to be made says that it is queued.
+
+    Args:
+        plans: in any order.
+        spread: what `engine` gives.
+        force: make those that are done as well.
+        limit: seconds that one attempt may take; 0 for no limit.
+
+    Yields:
+        A run and how it ended: `state` is done, skipped, failed or interrupted; of a run that
+        was made, the content of its run.json.
+    """
+    lost: dict[str, Plan] = {}
+    plans = ordered(plans)
+    for plan in (plan for plan in plans if force or not done(plan)):
+        record.queue(plan.directory, plan.known)
+    for reads in (False, True):
+        ready = []
+        for plan in (plan for plan in plans if plan.collects == reads):
+            culprits = [failure for name, failure in lost.items() if fnmatch(name, plan.reads)]
+            if reads and culprits:
+                yield plan, not_run(plan, f"it reads {culprits[0]}, which failed")
+            else:
+                ready.append(plan)
+        for plan, end in spread(ready, force=force, limit=limit):
+            if plan.trains and end["state"] not in ("done", "skipped"):
+                lost.setdefault(plan.notebook, plan)
+            yield plan, end
+
+
+def made(plan: Plan, **how) -> End | None:
+    """As `once`, and a disk that is full or gone fails the run and not the batch."""
+    try:
+        return once(plan, **how)
+    except OSError as error:
+        return failed(error)
+
+
+def engine(
+    plans: Iterable[Plan],
+    *,
+    workers: int = 0,
+    scheduler: str = "",
+    tls: Path | None = None,
+    slurm: Path | None = None,
+    told: Callable = print,
+):
+    """A context that gives what makes runs: here one after another, or spread over workers.
+
+    Args:
+        plans: what is to be made.
+        workers: processes here; if 0 as many as there are GPUs, else this process.
+        scheduler: address of a dask scheduler.
+        tls: folder with ca.pem, cert.pem and key.pem.
+        slurm: yaml file for jobs of Slurm.
+        told: as in `serially`.
+
+    Raises:
+        Refused: more than one way is asked for, a setting is wrong, or a run among those that are
+            to be spread uses several devices by itself.
+    """
+    asked = {"--workers": workers, "--scheduler": scheduler, "--slurm": slurm}
+    given = [name for name, value in asked.items() if value]
+    wide = [plan for plan in plans if plan.parameters.get("devices", 1) > 1]
+    if len(given) > 1:
+        raise Refused(f"runs are spread in one way; got {' and '.join(given)}")
+    if tls and not (scheduler or slurm):
+        raise Refused("--tls goes with --scheduler or --slurm")
+    if slurm and not tls:
+        raise Refused("--slurm needs --tls FOLDER, which the jobs must see too")
+    if given and wide:
+        raise Refused(f"{wide[0]} uses several devices by itself: run it without --workers")
+    if slurm:
+        return jobs(options(slurm, tls), tls)
+    if scheduler:
+        return connected(scheduler, tls)
+    workers = workers or len(record.gpus())
+    return local(workers) if workers > 1 else nullcontext(partial(serially, told=told))
+
+
+def serially(
+    plans: Iterable[Plan], *, force: bool, limit: float, told: Callable[[Plan, str], None]
+) -> Iterator[tuple[Plan, End]]:
+    """Make runs one after another; those that another process is making are left for later.
+
+    Args:
+        plans: in their order.
+        force: as in `once`.
+        limit: as in `once`.
+        told: called with "begins" before an attempt and "busy" if another process is at it.
+    """
+    waiting, busy = deque(plans), 0
+    while waiting:
+        told(plan := waiting.popleft(), "begins")
+        if end := made(plan, force=force, limit=limit):
+            busy = 0
+            yield plan, end
+            continue
+        told(plan, "busy")
+        waiting.append(plan)
+        busy += 1
+        if busy >= len(waiting):
+            time.sleep(WAIT)
+
+
+# What a worker does
 
 
 def work(
@@ -49,62 +172,24 @@ def work(
         limit: as in `once`.
         how: the rest of `once`.
     """
-    mine, here = Plan(**plan), record.owner()["host"]
-    why = ""
+    mine, me = Plan(**plan), f"the worker on {record.owner()['host']}"
     if str(workbook.out()) != out:
-        why = f"writes to {workbook.out()}: start it with OSNB_OUT={out}"
-    elif mine.code() != code:
-        why = f"has other code in {workbook.root()}: update it, restart it"
-    if why:
-        return failed(Refused(f"the worker on {here} {why}"))
-    end = None
-    while end is None and batch not in _stopped:
-        if (end := made(mine, force=force, limit=limit, **how)) is None:
-            time.sleep(WAIT)
-    end = end or {"state": "interrupted"}
-    return {key: end[key] for key in TOLD if key in end}
+        why = f"{me} writes to {workbook.out()}: start it with OSNB_OUT={out}"
+        return failed(Refused(why))
+    if mine.code() != code:
+        why = f"{me} has other code in {workbook.root()}: update it, restart it"
+        return failed(Refused(why))
+    while batch not in _stopped:
+        if end := made(mine, force=force, limit=limit, **how):
+            return {key: end[key] for key in TOLD if key in end}
+        time.sleep(WAIT)
+    return {"state": "interrupted"}
 
 
 def stop(batch: int) -> None:
     """Begin no run of a batch any more in this worker, and interrupt the one that it is making."""
     _stopped.add(batch)
     interrupt()
-
-
-def over(client, *, ours: int = 0, task: Callable = work) -> Spread:
-    """The engine that hands runs to the workers of a dask client.
-
-    Args:
-        client: of dask.distributed.
-        ours: how many workers are this process's children; 0 if somebody else started them.
-        task: what a worker does with a run.
-    """
-    for name in ("distributed", "distributed.client"):  # what is lost, the runs tell
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    client.register_plugin(_guard(ours))
-
-    def spread(plans: Iterable[Plan], **how) -> Iterator[tuple[Plan, End]]:
-        from distributed import as_completed
-
-        plans, batch = list(plans), time.time_ns()
-        sent = [asdict(plan) for plan in plans], [plan.code() for plan in plans]
-        how |= {"out": str(workbook.out()), "batch": batch, "pure": False}
-        # keys of one group, so that those behind wait in the queue
-        keys = [(f"osnb-{batch}", number) for number in range(len(plans))]
-        futures = client.map(task, *sent, key=keys, **how) if plans else []
-        of = dict(zip((future.key for future in futures), plans, strict=True))
-        try:
-            for future in as_completed(futures):
-                error = future.exception() if future.status != "cancelled" else None
-                lost = ConnectionError("the scheduler is gone; the same command continues")
-                ended = future.status == "finished"
-                yield of[future.key], future.result() if ended else failed(error or lost)
-                future.release()
-        except BaseException:
-            _stop(client, futures, batch)
-            raise
-
-    return spread
 
 
 def _guard(ours: int):
@@ -133,13 +218,56 @@ def _guard(ours: int):
     return Guard()
 
 
-def _stop(client, futures: list, batch: int) -> None:
-    """Interrupt what the workers are making and wait for them to keep a step."""
-    from distributed import wait
+def environment(number: int, workers: int) -> dict[str, str]:
+    """What a worker's notebooks see: one of the GPUs, in turn, and a share of the cores."""
+    threads = max(1, len(os.sched_getaffinity(0)) // workers)
+    found = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
+    if gpus := len(record.gpus()):
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(gpus)))
+        names = visible.split(",")
+        found["CUDA_VISIBLE_DEVICES"] = names[number % len(names)]
+    return found
 
-    with suppress(Exception):  # of a scheduler that is gone: nothing is left to be lost
-        client.run(stop, batch)
-        wait(futures, timeout=30)
+
+# Where workers come from
+
+
+def over(client, *, ours: int = 0, task: Callable = work) -> Spread:
+    """The engine that hands runs to the workers of a dask client.
+
+    Args:
+        client: of dask.distributed.
+        ours: how many workers are this process's children; 0 if somebody else started them.
+        task: what a worker does with a run.
+    """
+    from distributed import as_completed, wait
+
+    for name in ("distributed", "distributed.client"):  # what is lost, the runs tell
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    client.register_plugin(_guard(ours))
+
+    def spread(plans: Iterable[Plan], **how) -> Iterator[tuple[Plan, End]]:
+        plans, batch = list(plans), time.time_ns()
+        sent = [asdict(plan) for plan in plans], [plan.code() for plan in plans]
+        how |= {"out": str(workbook.out()), "batch": batch, "pure": False}
+        # keys of one group, so that those behind wait in the queue
+        keys = [(f"osnb-{batch}", number) for number in range(len(plans))]
+        futures = client.map(task, *sent, key=keys, **how) if plans else []
+        of = dict(zip((future.key for future in futures), plans, strict=True))
+        lost = ConnectionError("the scheduler is gone; the same command continues")
+        try:
+            for future in as_completed(futures):
+                error = future.exception() if future.status != "cancelled" else None
+                ended = future.status == "finished"
+                yield of[future.key], future.result() if ended else failed(error or lost)
+                future.release()
+        except BaseException:
+            with suppress(Exception):  # of a scheduler that is gone: nothing is left to be lost
+                client.run(stop, batch)
+                wait(futures, timeout=30)  # they keep a step
+            raise
+
+    return spread
 
 
 @contextmanager
@@ -154,8 +282,8 @@ def local(workers: int, *, task: Callable = work) -> Iterator[Spread]:
     from distributed.security import Security
 
     _track()
-    here = {"host": LOOPBACK, "dashboard_address": f"{LOOPBACK}:0", "silence_logs": 50}
-    here |= {"worker_dashboard_address": f"{LOOPBACK}:0", "scheduler_kwargs": NO_PAGE}
+    here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
+    here |= {"worker_dashboard_address": "127.0.0.1:0", "scheduler_kwargs": NO_PAGE}
     here |= {"security": Security.temporary(), "protocol": "tls://"}
     with (
         LocalCluster(workers, threads_per_worker=1, memory_limit=0, **here) as cluster,
@@ -179,17 +307,6 @@ def _track() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-def environment(number: int, workers: int) -> dict[str, str]:
-    """What a worker's notebooks see: one of the GPUs, in turn, and a share of the cores."""
-    threads = max(1, len(os.sched_getaffinity(0)) // workers)
-    found = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
-    if gpus := len(record.gpus()):
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(gpus)))
-        names = visible.split(",")
-        found["CUDA_VISIBLE_DEVICES"] = names[number % len(names)]
-    return found
-
-
 @contextmanager
 def connected(address: str, tls: Path | None = None) -> Iterator[Spread]:
     """The workers of a scheduler that runs somewhere already.
@@ -208,7 +325,7 @@ def connected(address: str, tls: Path | None = None) -> Iterator[Spread]:
     parts = urlsplit(address)
     if parts.scheme not in ("tls", "tcp") or not parts.hostname or not parts.port:
         raise Refused(f"a scheduler's address is tls://HOST:PORT; got {address!r}")
-    if parts.scheme != "tls" and not _loopback(parts.hostname):
+    if parts.scheme != "tls" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
         raise Refused(
             f"{address} is another machine: its scheduler must be started with TLS, tls://"
         )
@@ -229,23 +346,12 @@ def security(tls: Path | None):
 
     if tls is None:
         return Security()
-    missing = [name for name in TLS if not (Path(tls) / name).is_file()]
-    if missing:
+    if missing := [name for name in TLS if not (Path(tls) / name).is_file()]:
         raise Refused(f"{tls} needs {', '.join(TLS)}; it lacks {', '.join(missing)}")
     ca, cert, key = (str(Path(tls).resolve() / name) for name in TLS)
-    pairs = {
-        f"tls_{who}_{what}": path
-        for who in ("client", "worker", "scheduler")
-        for what, path in (("cert", cert), ("key", key))
-    }
+    who = ("client", "worker", "scheduler")
+    pairs = {f"tls_{one}_cert": cert for one in who} | {f"tls_{one}_key": key for one in who}
     return Security(tls_ca_file=ca, require_encryption=True, **pairs)
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 # Workers that are jobs of Slurm
@@ -256,6 +362,8 @@ def library():
     before = signal.getsignal(signal.SIGINT)
     try:
         from dask_jobqueue import slurm as module
+    except ImportError:
+        raise ImportError("Slurm needs dask-jobqueue: pip install 'osnb[slurm]'") from None
     finally:
         signal.signal(signal.SIGINT, before)
     return module
@@ -272,11 +380,7 @@ def options(file: Path, tls: Path) -> dict[str, Any]:
         Refused: the file is no mapping of such options, or a file of `tls` is missing.
         ImportError: dask-jobqueue is not installed.
     """
-    try:
-        job = library().SLURMJob
-    except ImportError:
-        raise ImportError("Slurm needs dask-jobqueue: pip install 'osnb[slurm]'") from None
-    found = read(Path(file))
+    job, found = library().SLURMJob, read(Path(file))
     if type(found.get("jobs")) is not int or found["jobs"] < 1:
         raise Refused(f"{file} needs 'jobs: NUMBER' and options of dask_jobqueue.SLURMCluster")
     names = {name for of in job.__mro__ for name in inspect.signature(of.__init__).parameters}
@@ -291,7 +395,7 @@ def options(file: Path, tls: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def slurm(options: dict[str, Any], tls: Path) -> Iterator[Spread]:
+def jobs(options: dict[str, Any], tls: Path) -> Iterator[Spread]:
     """Workers that are jobs of Slurm, each with one run at a time.
 
     Args:

@@ -1,0 +1,266 @@
+"""What others have made: timm's networks, their normalised pixels, their released weights."""
+
+import copy
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from osnb.base import workbook
+from osnb.base.catalogue import Catalogue
+from osnb.models.backbones import vgg32
+from osnb.models.heads import BEFORE_HEAD, Network, head_of
+
+NORM = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
+UNUSED = {f"bn10.{part}": (128,) if part != NORM[-1] else () for part in NORM}  # never called
+
+
+def _timm() -> ModuleType:
+    """timm, behind the guard of the torchvision that it imports; seconds that no other pays."""
+    from osnb.datasets import vision  # noqa: F401, I001
+    import timm
+
+    return timm
+
+
+def resnet50(*, classes: int, features: int, head: str = "linear") -> Network:
+    """ResNet-50 with the two-layer head of Palechor et al. 2023, random weights.
+
+    The authors replace the classifier by a layer 2048 to D with bias, and put a layer D to C
+    without bias behind it, nothing between. The D values are their features; they use D = C.
+
+    Args:
+        classes: C, columns of the logits.
+        features: D, width of the middle layer.
+        head: a name in `HEADS`; "linear" has no bias.
+    """
+    backbone = _timm().create_model("resnet50", num_classes=0, zero_init_last=False)
+    trunk = nn.Sequential(backbone, nn.Linear(2048, features))
+    return Network(trunk, head_of(head, features, classes, bias=False))
+
+
+def from_timm(
+    *,
+    classes: int,
+    features: int,
+    backbone: str,
+    head: str = "linear",
+    pretrained: bool = False,
+    dropout: float = 0.0,
+    weights: str = "",
+    frozen: bool = False,
+    channels: int = 3,
+    size: int = 0,
+) -> Network:
+    """Any network of timm by name, such as those of Figure 3 of Vaze et al. 2022.
+
+    Args:
+        classes: C, columns of the logits.
+        features: D. Where it is not the backbone's own number, a layer with bias makes D of it.
+        backbone: its name in timm: resnet18, resnet152, vgg16_bn, efficientnet_b0,
+            vit_base_patch16_224, mixer_b16_224, ...
+        head: a name in `HEADS`; "linear" has a bias.
+        pretrained: fetch timm's weights for the backbone; else they are random.
+        dropout: share of the numbers set to 0 in training in each residual block, after its
+            ReLUs and before the sum, as Kim et al. 2021 release it; ResNets only. If above 0,
+            some of the features are too, as in `residual`.
+        weights: file of the backbone's weights under timm's names, from `workbook.out()`:
+            safetensors, or what torch.load reads with weights_only; "": none.
+        frozen: leave the backbone as it is, and train what lies behind it.
+        channels: of an image.
+        size: side of an image in pixels, for backbones that have to know; 0: their own.
+
+    Raises:
+        RuntimeError: timm knows no such name.
+        ValueError: dropout is above 0 and the backbone has no such blocks, the file lacks some of
+            its tensors, or nothing but random weights would be frozen.
+    """
+    if frozen and not (weights or pretrained):
+        raise ValueError("frozen=true keeps random weights: name a file, weights=FILE")
+    how = {"in_chans": channels, "pretrained": pretrained or bool(weights)}
+    if weights:
+        how["pretrained_cfg_overlay"] = {"state_dict": _weights(weights, backbone)}
+    trunk = _sized(backbone, size, how)
+    if dropout:
+        _drop_in_blocks(trunk, backbone, dropout)
+    width = trunk.head_hidden_size  # mobilenets have a layer behind their num_features
+    trunk = Frozen(trunk) if frozen else trunk
+    if features != width:
+        trunk = nn.Sequential(trunk, nn.Linear(width, features))
+    dropped = BEFORE_HEAD if dropout else None
+    return Network(trunk, head_of(head, features, classes, dropped=dropped))
+
+
+def _sized(backbone: str, size: int, how: dict[str, Any]) -> nn.Module:
+    """timm's backbone, told the side of the images where it has to know and this is not its own."""
+    about = _timm().get_pretrained_cfg(backbone) if size else None
+    if about and about.fixed_input_size and size != about.input_size[1]:
+        how = how | {"img_size": size}
+    return _timm().create_model(backbone, num_classes=0, **how)
+
+
+def _weights(name: str, backbone: str) -> dict[str, Tensor]:
+    """Tensors by name, all that the backbone has among them."""
+    path = workbook.out() / name
+    if not path.is_file():
+        raise FileNotFoundError(2, "no such weights", str(path))
+    given = _timm().models.load_state_dict(str(path), weights_only=True)
+    needed = _timm().create_model(backbone, num_classes=0).state_dict().keys()
+    if lacking := sorted(needed - given.keys()):
+        some = ", ".join(lacking[:3])
+        raise ValueError(f"{path} lacks {len(lacking)} of {len(needed)} of {backbone}: {some}, ...")
+    return given
+
+
+class Frozen(nn.Module):
+    """A trunk at rest: no gradient, and batch norm as it came."""
+
+    def __init__(self, trunk: nn.Module):
+        super().__init__()
+        self.trunk = trunk.eval().requires_grad_(False)
+
+    def train(self, mode: bool = True) -> "Frozen":
+        """Nothing changes in the trunk."""
+        super().train(mode)
+        self.trunk.eval()
+        return self
+
+    def forward(self, images: Tensor) -> Tensor:
+        with torch.no_grad():
+            return self.trunk(images)
+
+
+def _drop_in_blocks(trunk: nn.Module, name: str, dropout: float) -> None:
+    """Put dropout after each inner ReLU of timm's residual blocks, and before the sum."""
+    from timm.models.resnet import BasicBlock, Bottleneck
+
+    blocks = [module for module in trunk.modules() if isinstance(module, BasicBlock | Bottleneck)]
+    if not blocks:
+        raise ValueError(f"dropout needs residual blocks, as in resnet50; {name} has none")
+    for block in blocks:
+        block.act1 = nn.Sequential(block.act1, nn.Dropout(dropout))
+        if isinstance(block, Bottleneck):  # the other kind's second ReLU is behind the sum
+            block.act2 = nn.Sequential(block.act2, nn.Dropout(dropout))
+        block.drop_path = nn.Dropout(dropout)
+
+
+# Pixels that authors have normalised.
+
+NORMALISE = Catalogue(  # mean and standard deviation of each channel, as released
+    cifar=((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),  # Vaze et al. 2022, all data sets
+    kim=((0.507, 0.487, 0.441), (0.267, 0.256, 0.276)),  # Kim et al. 2021, CIFAR
+    imagenet=((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),  # Kim et al. 2021, ImageNet
+)
+
+
+def normalising(network: nn.Module, name: str, *, channels: int) -> nn.Module:
+    """The network, which from now on normalises the images of each call, (x - mean) / std.
+
+    Everywhere outside images stay in [0, 1]: in caches, for generators, AugMix and ODIN, whose
+    step in pixels is the one of code that normalises first and divides the step by std. The
+    names of the weights stay, too.
+
+    Args:
+        network: called with images (N, 3, H, W) in [0, 1].
+        name: in `NORMALISE`.
+        channels: of the images to come.
+
+    Raises:
+        ValueError: the images have other channels than the mean.
+    """
+    mean, std = (torch.tensor(values)[:, None, None] for values in NORMALISE[name])
+    if channels != len(mean):
+        raise ValueError(
+            f"normalise={name} needs {len(mean)} channels, images have {channels}: normalise=none"
+        )
+    network.register_buffer("pixel_mean", mean, persistent=False)
+    network.register_buffer("pixel_std", std, persistent=False)
+    network.register_forward_pre_hook(_normalise)
+    return network
+
+
+def _normalise(network: nn.Module, given: tuple[Tensor]) -> Tensor:
+    return (given[0] - network.pixel_mean) / network.pixel_std
+
+
+# Weights that authors have published.
+
+
+def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Module:
+    """The network, given weights that somebody has trained.
+
+    Args:
+        network: with names of its own; a `vgg32` takes those of `released_vgg32` too.
+        weights: a file of torch or its content: tensors by name, behind "module." or not, or a
+            checkpoint, which has them under "model".
+
+    Raises:
+        ValueError: names or shapes are others, or the file holds more than tensors.
+    """
+    if isinstance(weights, Path):
+        try:
+            weights = torch.load(weights, map_location="cpu", weights_only=True)
+        except OSError:
+            raise
+        except Exception:  # of pickle's own kinds too, and this package imports no pickle
+            raise ValueError(f"{weights} must hold tensors by name, and nothing else") from None
+    given = weights.get("model", weights)
+    given = {key.removeprefix("module."): value for key, value in given.items()}
+    theirs = {_theirs(key): key for key in network.state_dict()} if "conv9.weight" in given else {}
+    names = theirs or {key: key for key in network.state_dict()}
+    needed = {name: tuple(network.state_dict()[key].shape) for name, key in names.items()}
+    needed |= UNUSED if theirs else {}
+    came = {name: tuple(value.shape) for name, value in given.items()}
+    if came != needed:
+        wrong = sorted(needed.items() ^ came.items())
+        raise ValueError(
+            f"need the {len(needed)} tensors of this network; got {len(came)}, and on one side "
+            f"only: {', '.join(f'{name} {shape}' for name, shape in wrong[:6])}"
+        )
+    network.load_state_dict({key: given[name] for name, key in names.items()})
+    return network
+
+
+def released_vgg32(weights: Path | Mapping[str, Tensor], *, classes: int) -> nn.Module:
+    """`vgg32` with weights in the form that Vaze et al. 2022 released theirs in.
+
+    Args:
+        weights: their file or its state dict: conv1 to conv9, bn1 to bn9 and fc, behind
+            "module." or not, and a tenth batch norm which their network never calls.
+        classes: K, rows of fc.
+
+    Raises:
+        ValueError: names or shapes are others than those of such a file.
+    """
+    return weighted(vgg32(classes=classes), weights)
+
+
+def _theirs(key: str) -> str:
+    """Their name of one of our tensors: trunk.5.1.bias, behind two dropouts, is bn4.bias."""
+    if key.startswith("head."):
+        return key.replace("head.", "fc.")
+    _, layer, part, what = key.split(".")
+    number = int(layer) - int(layer) // 4
+    return f"{('conv', 'bn')[int(part)]}{number}.{what}"
+
+
+def folded(network: nn.Module) -> nn.Module:
+    """A copy at rest whose batch norms are part of the convolutions before them.
+
+    Of neighbours in an `nn.Sequential`, which is every batch norm of this room's own networks. In
+    float32 the logits of a trained `vgg32` move by 4e-6 at most, and a pass takes less time.
+
+    Args:
+        network: stays as it is.
+    """
+    still = copy.deepcopy(network).eval()
+    for part in [part for part in still.modules() if isinstance(part, nn.Sequential)]:
+        for i, (first, second) in enumerate(pairwise(part)):
+            if isinstance(first, nn.Conv2d) and isinstance(second, nn.BatchNorm2d):
+                part[i], part[i + 1] = fuse_conv_bn_eval(first, second), nn.Identity()
+    return still
