@@ -5,7 +5,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-PROJECT = ("pyproject.toml", "requirements.lock", "notebooks/*.ipynb")
+PROJECT = ("pyproject.toml", "requirements.lock", "CITATION.cff", "notebooks/*.ipynb")
 PROJECT += ("params/**/*.yaml", "tests/golden/*.json")
 
 

@@ -340,7 +340,7 @@ def test_on_a_full_disk_runs_fail_and_are_made_once_there_is_space(project, tmp_
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
-    """A folder with the three files that figures/README.md says how to make."""
+    """A folder with the three files that osnb/docs/operations.md says how to make."""
     made = tmp_path_factory.mktemp("tls")
     if not shutil.which("openssl"):
         pytest.skip("openssl makes the certificates of this test, and is not here")
@@ -350,10 +350,10 @@ def certificates(tmp_path_factory):
 
 
 def readme_lines(word):
-    """The commands of figures/README.md that begin with a word, continued lines joined."""
+    """The commands of osnb/docs/operations.md that begin with a word, continued lines joined."""
     from osnb.base.workbook import PACKAGE
 
-    text = (PACKAGE.parent / "figures" / "README.md").read_text().replace("\\\n", " ")
+    text = (PACKAGE / "docs" / "operations.md").read_text().replace("\\\n", " ")
     return [line for line in text.splitlines() if line.startswith(word)]
 
 

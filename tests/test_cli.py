@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from osnb.book import record, run
+from osnb.base import workbook
+from osnb.book import cli, record, run
 from osnb.book.cli import app
 
 
@@ -629,3 +630,26 @@ def test_the_hierarchy_is_built_from_a_folder_and_a_missing_one_is_named(tmp_pat
     assert code == 2
     assert str(tmp_path) in err
     assert not (tmp_path / "nouns.xz").exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [
+        ("torch", "train"),
+        ("myst_nb", "report"),
+        ("nbgrader.x", "teach"),
+        ("numpy", ""),
+        ("tor", ""),
+    ],
+)
+def test_the_extra_that_brings_a_module_is_known(module, extra):
+    assert cli.extra_with(module) == extra
+
+
+def test_training_without_torch_is_refused_before_a_kernel_starts(monkeypatch):
+    monkeypatch.setattr(cli.make, "find_spec", lambda name: None)
+    params = workbook.root() / "params" / "12_palechor_train" / "mini_p2_softmax.yaml"
+    ended = CliRunner().invoke(cli.app, ["run", str(params), "-p", "epochs=1"])
+    assert ended.exit_code == 1
+    assert "pip install 'osnb[train]'" in ended.output
+    assert not (workbook.out() / "runs" / "12_palechor_train" / "mini_p2_softmax-epochs1").exists()

@@ -95,10 +95,10 @@ def test_what_is_not_full_says_in_a_sentence_what_is_missing():
 
 
 def test_the_front_page_has_ten_rows_and_the_first_number_of_each(tmp_path):
-    folder = tmp_path / "figures" / "13_palechor_results" / "mini"
-    rows = tables.headline("CCR", 0.5, 0.25) + tables.headline("gamma", 0.7, 0.8)
-    stamp(folder, "table_2a", rows)
-    for notebook, file in (("23_vaze_max_logit", "figure_1a"), ("32_kim_tasks", "table_6")):
+    folder = tmp_path / "figures" / "10_palechor_protocols" / "mini"
+    rows = tables.headline("classes", 0.5, 0.25) + tables.headline("in order", 0.7, 0.8)
+    stamp(folder, "table_3", rows)
+    for notebook, file in (("20_vaze_splits", "table_2"), ("30_kim_benchmark", "table_4")):
         stamp(tmp_path / "figures" / notebook / "mini", file, tables.headline("x", 1, 2))
     front = gallery.front(tmp_path)
     assert list(front) == [
@@ -110,8 +110,8 @@ def test_the_front_page_has_ten_rows_and_the_first_number_of_each(tmp_path):
         "photographs at 32 px",
     ]
     assert len(front) == 10
-    row = front.set_index(["of", "artefact"]).loc[("palechor2023", "Table 2a")]
-    assert row.tolist() == ["CCR", "0.500", "0.250", ""]
+    row = front.set_index(["of", "artefact"]).loc[("palechor2023", "Table 3")]
+    assert row.tolist() == ["classes", "0.500", "0.250", ""]
 
 
 def test_update_replaces_the_block_and_nothing_else(tmp_path):

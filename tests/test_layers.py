@@ -46,7 +46,8 @@ ROOMS = {
         | {"bleach"},
         {"dask_jobqueue", "distributed", "filelock", "jupyter_client", "papermill"}
         | {"jsonschema", "nbclient", "nbconvert", "nbformat", "nbgrader", "numpy", "pyarrow"}
-        | {"rich", "rocrate", "sphinx", "torch", "threadpoolctl"},
+        | {"rich", "rocrate", "sphinx", "torch", "threadpoolctl"}
+        | {"huggingface_hub", "mlcroissant"},
     ),
     "teach": (
         {"base", "datasets", "losses", "metrics", "models", "protocols", "scores", "train", "book"}

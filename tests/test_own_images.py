@@ -248,7 +248,7 @@ def test_a_vision_transformer_is_told_the_side_and_the_channels():
 
 def commands():
     """The lines of the page's blocks of shell, each with the block that it is in."""
-    page = workbook.PACKAGE / "book" / "report" / "pages" / "your-own.md"
+    page = workbook.PACKAGE / "docs" / "your-own.md"
     blocks = page.read_text().split("```sh\n")[1:]
     return [block.partition("```")[0].split("\n")[:-1] for block in blocks]
 

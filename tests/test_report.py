@@ -337,8 +337,8 @@ def test_equations_are_set_by_a_script_that_lies_beside_the_page(pages, built):
 @pytest.mark.slow
 def test_nothing_changed_is_nothing_done_and_a_change_is_read_alone(built, monkeypatch):
     calls = []
-    sphinx = report._sphinx
-    monkeypatch.setattr(report, "_sphinx", lambda work: (calls.append(work), sphinx(work)))
+    sphinx = report.sphinx
+    monkeypatch.setattr(report, "sphinx", lambda work: (calls.append(work), sphinx(work)))
     report.build()
     assert not calls
     before = {path: path.stat().st_mtime_ns for path in sorted(built.rglob("*.html"))}
@@ -357,7 +357,7 @@ def test_nothing_changed_is_nothing_done_and_a_change_is_read_alone(built, monke
 @pytest.mark.slow
 def test_a_number_that_was_edited_is_said_to_be(built, monkeypatch):
     before = report.remark(report.build())
-    monkeypatch.setattr(report, "_sphinx", lambda work: None)
+    monkeypatch.setattr(report, "sphinx", lambda work: None)
     assert re.fullmatch(r"0 of \d+ figures.* follow, .*do not; osnb verify says why", before)
     table = workbook.root() / "figures" / NOTEBOOKS[1] / "mini" / "table_2a.csv"
     good = table.read_text()

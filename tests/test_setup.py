@@ -1,5 +1,6 @@
 """The set-up: pyproject.toml, requirements.lock and environment.yml say the same."""
 
+import json
 import os
 import re
 import subprocess
@@ -19,10 +20,10 @@ LOCK = [
     line for line in (ROOT / "requirements.lock").read_text().splitlines() if line[:1] not in "#"
 ]
 VERSIONS = {canonicalize_name(line.split("==")[0]): line.split("==")[1] for line in LOCK}
-RANGES = [
-    Requirement(text)
-    for text in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]]
-]
+EXTRAS = PROJECT["optional-dependencies"]
+LOCKED = [x for name, texts in EXTRAS.items() if name != "croissant" for x in texts]
+EXTERNAL = [x for x in LOCKED if not x.startswith("osnb[")]
+RANGES = [Requirement(text) for text in [*PROJECT["dependencies"], *EXTERNAL]]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
 ENV = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL")}
 
@@ -55,6 +56,13 @@ def test_the_ranges_admit_torch_from_2_8_to_the_newest():
     assert not ranges["torch"].contains("2.7.1")
 
 
+def test_the_base_brings_no_torch_and_all_brings_every_extra_of_a_user():
+    base = {Requirement(text).name for text in PROJECT["dependencies"]}
+    assert not base & {"torch", "torchvision", "timm", "nbgrader", "sphinx"}
+    (whole,) = map(Requirement, EXTRAS["all"])
+    assert whole.extras == set(EXTRAS) - {"all", "test", "slurm", "croissant"}
+
+
 def test_conda_takes_a_python_that_the_package_admits():
     (python,) = [
         x.split("=")[1] for x in ENVIRONMENT if isinstance(x, str) and x.startswith("python")
@@ -66,6 +74,14 @@ def test_conda_installs_the_lock_and_then_this_package():
     (pip,) = [entry["pip"] for entry in ENVIRONMENT if isinstance(entry, dict)]
     assert pip == ["-r requirements.lock", "-e ."]
     assert "pip" in ENVIRONMENT
+
+
+def test_the_devcontainer_has_a_python_that_is_admitted_and_sets_up_by_make():
+    stated = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
+    version = stated["image"].rpartition(":")[2]
+    assert SpecifierSet(PROJECT["requires-python"]).contains(f"{version}.99")
+    assert stated["postCreateCommand"] == "make .venv/ready"
+    assert "not tried" in stated["name"]
 
 
 @pytest.mark.parametrize("goal", ["reproduce", "test", "quick", "lab", "outputs"])

@@ -13,8 +13,9 @@ import re
 import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, wraps
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,15 @@ def _above(*starts: Path) -> Path:
         f"no project (pyproject.toml beside notebooks/) above {' or '.join(map(str, starts))}: "
         "work in a clone of the project"
     )
+
+
+def versions(*names: str) -> dict[str, str]:
+    """Versions of those of the packages that are installed."""
+    found = {}
+    for name in names:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def out() -> Path:

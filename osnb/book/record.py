@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache, partial
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -288,7 +287,7 @@ def _machine() -> dict[str, Any]:
         "memory": psutil.virtual_memory().total,
         "gpus": gpus(),
         "python": platform.python_version(),
-        "packages": {name: metadata.version(name) for name in PACKAGES},
+        "packages": workbook.versions(*PACKAGES),
     }
 
 

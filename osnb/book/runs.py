@@ -4,7 +4,6 @@ import json
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +78,7 @@ class Run:
 
     def stamp(self) -> dict[str, Any]:
         """What the run's files follow from; no clock, commit or device, so equal runs agree."""
-        versions = {name: metadata.version(name) for name in ("torch", "numpy")}
+        versions = workbook.versions("torch", "numpy")
         own = {"notebook": self.notebook, "run": self.name}
         return own | self.follows | {"inputs": {}, "versions": versions}
 

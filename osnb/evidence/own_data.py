@@ -196,16 +196,15 @@ def shown(made: pd.DataFrame) -> pd.DataFrame:
 
 
 def front(made: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
-    """Ten rows for the front page: cells that take a difference, then others of the miniature.
+    """Ten rows for the front page: cells that take a difference, then what follows from lists.
 
     Args:
         made: from `table`.
         others: from `gallery.front`.
     """
     own = shown(made[made["within"] != ""]).iloc[:-1].drop_duplicates(["compared", "paper"])
-    rows = pd.concat([own, others])[
-        ["of", "artefact", "compared", "paper", "own data", "miniature"]
-    ]
+    derived = others.rename(columns={"miniature": "own data"})  # no image of any size goes in
+    rows = pd.concat([own, derived])[["of", "artefact", "compared", "paper", "own data"]]
     return rows.fillna("").iloc[: len(others)].reset_index(drop=True)
 
 

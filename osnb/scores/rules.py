@@ -306,7 +306,9 @@ def openmax(
     other, and P(unknown) is then its P and that of z_unknown together.
 
     In CROSR (Yoshihashi et al. 2019) distances are between features, which hold the logits and
-    the latent numbers: d(x, c) = |[y, z] - mu_c|.
+    the latent numbers:
+
+        d(x, c) = |[y, z] - mu_c|
 
     Args:
         train: logits (N, C) of training samples, C = K or K + 1, network in evaluation mode.

@@ -8,12 +8,14 @@ import json
 import shutil
 import zipfile
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from osnb.base import stamps, workbook
 from osnb.book import record, zips
+from osnb.book.archive import publishing
 from osnb.book.archive.checking import LOCK, MANIFEST, METADATA, check, made_so
 from osnb.book.runs import PAPERS as DIGITS
 from osnb.book.runs import changed, publish, results
@@ -40,13 +42,16 @@ FORMATS = {
 }
 
 
-def pack(names: Iterable[str], file: Path, *, force: bool = False) -> list[str]:
+def pack(
+    names: Iterable[str], file: Path, *, force: bool = False, publish: bool = False
+) -> list[str]:
     """Write finished runs with their params, notebooks and environment to the zip `file`.
 
     Args:
         names: RUN or NOTEBOOK/RUN, or patterns of them with * and ?.
         file: to write, aside and renamed.
         force: whether `file` may be replaced.
+        publish: whether citations, a CODECHECK manifest, model cards and lists of classes go in.
 
     Returns:
         One line on what it holds, and one on each thing that a reader of it will miss.
@@ -59,14 +64,17 @@ def pack(names: Iterable[str], file: Path, *, force: bool = False) -> list[str]:
     runs = _chosen(names)
     members = dict(sorted(_members(runs).items()))
     known = {name: (x.stat().st_size, workbook.file_hash(x)) for name, x in members.items()}
+    added = publishing.members(runs) if publish else {}
+    known |= {name: (len(x), hashlib.sha256(x).hexdigest()) for name, x in added.items()}
     metadata = described(runs, known)
     sums = {METADATA: hashlib.sha256(metadata).hexdigest()} | {k: v[1] for k, v in known.items()}
     manifest = "".join(f"{sums[name]}  {name}\n" for name in sums).encode()
     with workbook.writing(file) as aside:
-        zips.pack(aside, {METADATA: metadata, MANIFEST: manifest} | members)
+        zips.pack(aside, {METADATA: metadata, MANIFEST: manifest} | members | added)
         with zips.opened(aside) as archive:
             check(archive)  # what goes out comes in
-    return [f"{file}: {len(runs)} runs, {len(members) + 2} files", *_notes(runs)]
+    notes = [publishing.LACKING] if publish and not find_spec(publishing.CROISSANT) else []
+    return [f"{file}: {len(runs)} runs, {len(known) + 2} files", *notes, *_notes(runs)]
 
 
 def _chosen(names: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -33,6 +33,7 @@ IN_RUN = re.compile(
 BESIDE = re.compile(
     rf"notebooks/{PLAIN}\.ipynb|params/{PLAIN}/{PLAIN}\.yaml"
     rf"|{re.escape(METADATA)}|{re.escape(MANIFEST)}|{re.escape(LOCK)}"
+    rf"|CITATION\.cff|methods\.bib|codecheck\.yml|cards/{PLAIN}\.md|protocols/{PLAIN}\.(?:csv|json)"
 )
 
 TEXT, TABLE = 64 << 20, 1 << 30  # bytes that one member may have
@@ -52,7 +53,7 @@ def parts(name: str) -> tuple[str, str, str] | None:
         raise ValueError(
             f"{name!r} has no place in an archive; it holds runs/NOTEBOOK/RUN/FILE (run.json, "
             "executed.ipynb, scores, history, svg, csv, tex, json), notebooks/, params/ and "
-            f"{METADATA}, {MANIFEST}, {LOCK}"
+            f"{METADATA}, {MANIFEST}, {LOCK}, and what `osnb export --publish` adds"
         )
     return None
 

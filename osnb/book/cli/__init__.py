@@ -2,6 +2,8 @@
 
 import errno
 import os
+import re
+from importlib import metadata
 
 import typer
 from typer.core import TyperGroup
@@ -34,6 +36,8 @@ class Polite(TyperGroup):
 
 def _sentence(error: Exception) -> str:
     """What an error says, without the quotes of a KeyError or the number of an OSError."""
+    if isinstance(error, ModuleNotFoundError) and (extra := extra_with(error.name or "")):
+        return f"this needs {error.name}, of the extra {extra}: pip install 'osnb[{extra}]'"
     if isinstance(error, KeyError) and error.args:
         return str(error.args[0])
     if not isinstance(error, OSError) or not error.strerror:
@@ -41,6 +45,14 @@ def _sentence(error: Exception) -> str:
     full = "the disk is full, but finished files are whole"
     reason = full if error.errno == errno.ENOSPC else error.strerror
     return f"{reason}: {error.filename}" if error.filename else reason
+
+
+def extra_with(module: str) -> str:
+    """The extra of the package that brings a module; nothing if none does."""
+    name = re.escape(module.partition(".")[0].replace("_", "-"))
+    pattern = re.compile(rf"{name}\b[^-].*extra == ['\"](\w+)")
+    found = map(pattern.match, metadata.requires("osnb") or ())
+    return next((match[1] for match in found if match), "")
 
 
 app = typer.Typer(

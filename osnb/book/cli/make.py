@@ -6,6 +6,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -186,6 +187,8 @@ def start(
             written(report, _counted({}))
         except OSError as error:
             raise ValueError(f"--json {report} cannot be written: {error.strerror}") from None
+    if any(plan.trains for plan in plans) and not find_spec("torch"):
+        raise ModuleNotFoundError("training needs torch", name="torch")
     raise typer.Exit(_make(plans, engine, lines, report, force=force, limit=time_limit))
 
 

@@ -20,16 +20,19 @@ data = typer.Typer(no_args_is_help=True, help="Build the data that ships with th
 new = typer.Typer(no_args_is_help=True, help="Files to start from: an example, a loss.")
 TEMPLATES = workbook.PACKAGE / "book" / "new"
 
+PUBLISH = "Add citations, CODECHECK manifest, model cards, Croissant."
+
 
 def export(
     runs: Annotated[list[str], typer.Argument(help="RUN, NOTEBOOK/RUN, or patterns with * ...")],
     out: Annotated[Path, typer.Option(help="Zip file to write.")],
     force: Force = False,
+    publish: Annotated[bool, typer.Option("--publish", help=PUBLISH)] = False,
 ):
     """Pack finished runs with params, environment and checksums, for an archive with a DOI."""
     from osnb.book import archive
 
-    print(*archive.pack(runs, out, force=force), sep="\n")
+    print(*archive.pack(runs, out, force=force, publish=publish), sep="\n")
 
 
 def import_(
@@ -158,6 +161,13 @@ def report():
         return
     index = report.build()
     print(*filter(None, [str(index), report.remark(index)]), sep="\n")
+
+
+def docs():
+    """Make report/docs/index.html: the documentation, from the pages in osnb/docs. No run."""
+    from osnb.book.report import docs
+
+    print(docs.build())
 
 
 def protocol(
@@ -296,5 +306,5 @@ def loss(name: Annotated[str, typer.Argument(help="Of the function, and of its f
         print(file)
 
 
-COMMANDS = (report, export, import_, verify, check, course, doctor, claims, outputs)
+COMMANDS = (report, docs, export, import_, verify, check, course, doctor, claims, outputs)
 COMMANDS += (protocol, artefacts)

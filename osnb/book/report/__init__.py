@@ -17,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from osnb.base import workbook
 from osnb.book import record, runs
 from osnb.book.archive import checking
-from osnb.book.report import facts, strange
+from osnb.book.report import docs, facts, strange
 from osnb.book.verify import verify
 from osnb.evidence import claims, gallery
 from osnb.teach import touch
@@ -51,7 +51,7 @@ def build() -> Path:
             verdicts = verify()
             if not prepare(work / "source", verdicts):
                 shutil.rmtree(work / "html", ignore_errors=True)
-            _sphinx(work)
+            sphinx(work)
             _replace(work / "html", target, inputs, verdicts)
     return target / "index.html"
 
@@ -79,7 +79,7 @@ def fingerprint() -> str:
     return workbook.digest(*(f"{name} {metadata.version(name)}" for name in BUILDERS), *states)
 
 
-def _sphinx(work: Path) -> None:
+def sphinx(work: Path) -> None:
     """Build work/html from work/source; a warning is an error."""
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "-j", "2", "--no-color"]
     folders = ["-d", work / "doctrees", work / "source", work / "html"]
@@ -132,9 +132,8 @@ def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     """Each file of the source folder: its name there and its content."""
     done, decided = facts.runs(), claims.decide([*gallery.PAPERS], [*claims.SIZES])
     papers, notebooks = facts.papers(decided, verdicts), facts.notebooks(done)
-    yield "conf.py", (HERE / "conf.py").read_bytes()
-    yield "_static/report.css", (HERE / "report.css").read_bytes()
-    yield from _mathjax()
+    yield from settings()
+    yield from docs.files()
     yield from touch.files()
     for notebook in notebooks:
         yield from _notebook(notebook)
@@ -151,7 +150,6 @@ def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     page = workbook.root() / "figures" / "README.md"  # where `osnb outputs` has put the table
     kept = page.read_text(encoding="utf8") if page.is_file() else ""
     yield "own-data.md", render("own-data", table=gallery.block(kept, "own data"))
-    yield "your-own.md", render("your-own")
     yield "lists.csv", facts.LISTS.read_bytes()
     yield "quickdraw-openset.md", render("quickdraw-openset", **facts.benchmark())
     counts = {"runs": len(done), "span": facts.span(done), "sizes": facts.sizes(decided)}
@@ -164,6 +162,13 @@ def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
         yield page, _linked(text, "").encode()
     counts["words"] = [page.removesuffix(".md") for page in words]
     yield "index.md", render("index", papers=papers, notebooks=notebooks, **counts)
+
+
+def settings() -> Iterator[tuple[str, bytes]]:
+    """What Sphinx needs beside pages, of the report and of the documentation."""
+    yield "conf.py", (HERE / "conf.py").read_bytes()
+    yield "_static/report.css", (HERE / "report.css").read_bytes()
+    yield from _mathjax()
 
 
 def _mathjax() -> Iterator[tuple[str, bytes]]:

@@ -1,0 +1,181 @@
+"""What goes beside runs that are published: citations, a manifest, model cards, lists."""
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from osnb import metrics
+from osnb.base import tables, workbook
+from osnb.base.labels import NEGATIVE
+from osnb.evidence import gallery
+
+CROISSANT = "mlcroissant"
+LACKING = f"no Croissant of the protocols: {CROISSANT} makes it, pip install 'osnb[croissant]'"
+SPEC = "https://codecheck.org.uk/spec/config/1.0/"
+CARD = """---
+{{ card_data }}
+---
+# {{ run }}
+
+A network trained by `osnb run {{ params }}`: {{ about }}. Its scores are in
+`runs/{{ run }}/scores.parquet`; weights are not included. Protocol: {{ protocol }}, sha256 of its
+list of classes `{{ sha256 }}`.
+
+Unknown test images against known ones, with 95 % intervals over test classes ({{ rule }}):
+
+{{ measures }}
+"""
+
+
+def members(runs: Mapping[str, dict[str, Any]]) -> dict[str, bytes]:
+    """Files to go with runs: name in the archive, content.
+
+    CITATION.cff, methods.bib and codecheck.yml are of all runs; cards/ and protocols/ have a file
+    for each training run.
+
+    Args:
+        runs: content of run.json, by NOTEBOOK/RUN.
+    """
+    scored = {
+        key: tables.read(workbook.out() / "runs" / key / "scores.parquet")
+        for key, run in runs.items()
+        if "scores.parquet" in run["outputs"]
+    }
+    made = {"CITATION.cff": _citation(runs), "methods.bib": _bibliography(runs, scored)}
+    made["codecheck.yml"] = _codecheck(runs)
+    for key, table in scored.items():
+        name, classes = key.replace("/", "--"), _classes(table)
+        made[f"protocols/{name}.csv"] = classes
+        made[f"cards/{name}.md"] = _card(key, runs[key], table, hashlib.sha256(classes).hexdigest())
+        if find_spec(CROISSANT):
+            made[f"protocols/{name}.json"] = _croissant(name, runs[key], classes)
+    return made
+
+
+def _yaml(content: dict[str, Any]) -> bytes:
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode()
+
+
+def _known_citation() -> dict[str, Any]:
+    file = workbook.root() / "CITATION.cff"
+    return yaml.safe_load(file.read_text(encoding="utf8"))
+
+
+def _finished(runs: Mapping[str, dict]) -> str:
+    return max(run["finished"] for run in runs.values())[:10]
+
+
+def _citation(runs: Mapping[str, dict]) -> bytes:
+    """The project's CITATION.cff, as a data set of these runs with their date and commits."""
+    commits = sorted({run["commit"] for run in runs.values() if run.get("commit")})
+    more = {"type": "dataset", "date-released": _finished(runs), "keywords": [*runs]}
+    return _yaml(_known_citation() | more | ({"commit": commits[-1]} if commits else {}))
+
+
+def _bibliography(runs: Mapping[str, dict], scored: Mapping[str, pd.DataFrame]) -> bytes:
+    """BibTeX of each method and rule; `keywords` are the scores tables in which it stands."""
+    used: dict[str, list[str]] = {}
+    for key, table in scored.items():
+        for name in {*table.columns, runs[key].get("columns", {}).get("method", "")}:
+            used.setdefault(name, []).append(key)
+    sources, entries = pd.read_csv(workbook.PACKAGE / "published" / "methods.csv"), []
+    for row in sources[sources["name"].isin(used)].itertuples():
+        fields = {"author": row.authors, "title": f"{{{row.title}}}", "booktitle": row.where}
+        fields |= {"year": row.year, "url": row.url, "keywords": ", ".join(sorted(used[row.name]))}
+        lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+        entries.append(f"@inproceedings{{{row.name},\n{lines}\n}}\n")
+    return "\n".join(entries).encode()
+
+
+def _codecheck(runs: Mapping[str, dict]) -> bytes:
+    """The papers' artefacts among the runs as the manifest of a CODECHECK."""
+    made, manifest, kinds = gallery.artefacts(workbook.root(), workbook.out()), [], ("svg", "csv")
+    for row in made[made["run"] != ""].itertuples():
+        key = f"{row.folder.parent.name}/{row.run}"
+        if key in runs:
+            file = f"runs/{key}/{row.file}.{kinds[row.kind == 'table']}"
+            manifest.append({"file": file, "comment": f"{row.paper}, {row.artefact}: {row.title}"})
+    papers = _known_citation()["references"]
+    authors = [x for paper in papers for x in paper["authors"]]
+    about = {"title": "; ".join(paper["title"] for paper in papers)}
+    about["authors"] = [{"name": f"{x['given-names']} {x['family-names']}"} for x in authors]
+    about["reference"] = papers[0]["url"]
+    return _yaml({"version": SPEC, "paper": about, "manifest": manifest})
+
+
+def _classes(table: pd.DataFrame) -> bytes:
+    """Who is known, negative and unknown in a scores table, as csv."""
+    rows = (
+        table[["class", "role", "group", "label"]].drop_duplicates().sort_values(["label", "class"])
+    )
+    return rows.to_csv(index=False, lineterminator="\n").encode()
+
+
+def _measured(table: pd.DataFrame, rule: str) -> dict[str, list[float]]:
+    """Value, low and high of each measure on unknown test samples; bootstrap over classes."""
+    known, unknown = table[table["label"] >= 0], table[table["label"] < NEGATIVE]
+    codes = [pd.factorize(part["class"])[0] for part in (known, unknown)]
+    weights = metrics.role_weights(*codes, seed=0)
+    right = (known["pred"] == known["label"]).to_numpy()
+    score = [part[rule].to_numpy(np.float64) for part in (known, unknown)]
+    drawn = metrics.bootstrap_summary(score[0], right, score[1], weights=weights)
+    return {name: [*map(float, part)] for name, part in metrics.interval(drawn).items()}
+
+
+def _card(key: str, run: dict[str, Any], table: pd.DataFrame, sha256: str) -> bytes:
+    """A model card of one training run."""
+    from huggingface_hub import EvalResult, ModelCard, ModelCardData
+
+    rules = ("max_softmax_log_odds", "max_softmax", "max_logit")
+    rule, columns = next(name for name in rules if name in table), run.get("columns", {})
+    rows, results = ["| measure | value | low | high |", "| --- | --- | --- | --- |"], []
+    for name, (value, low, high) in _measured(table, rule).items():
+        rows.append(f"| {name} | {value:.3f} | {low:.3f} | {high:.3f} |")
+        more = {"metric_args": {"rule": rule, "low": round(low, 6), "high": round(high, 6)}}
+        about = {"task_type": "image-classification", "dataset_type": "osnb", "metric_type": name}
+        about["dataset_name"] = str(columns.get("benchmark", "unknown"))
+        results.append(EvalResult(**about, **more, metric_value=round(value, 6)))
+    data = ModelCardData(
+        model_name=key, license="bsd-3-clause", eval_results=results, tags=["open-set-recognition"]
+    )
+    filled = {"run": key, "params": run["params"], "rule": rule, "sha256": sha256}
+    filled |= {"protocol": columns.get("benchmark"), "measures": "\n".join(rows)}
+    filled["about"] = ", ".join(f"{name} {value}" for name, value in columns.items())
+    card = ModelCard.from_template(data, template_str=CARD, **filled)
+    return str(card).encode()
+
+
+def _croissant(name: str, run: dict[str, Any], classes: bytes) -> bytes:
+    """A protocol's list of classes, described by Croissant 1.0."""
+    import mlcroissant as ml
+
+    file = f"{name}.csv"
+    source = {"content_url": file, "sha256": hashlib.sha256(classes).hexdigest()}
+    listed = ml.FileObject(id=file, name=file, encoding_formats=["text/csv"], **source)
+    kinds = {"label": ml.DataType.INTEGER}
+    fields = [
+        ml.Field(
+            id=f"classes/{column}",
+            name=column,
+            data_types=[kinds.get(column, ml.DataType.TEXT)],
+            source=ml.Source(file_object=file, extract=ml.Extract(column=column)),
+        )
+        for column in pd.read_csv(io.BytesIO(classes), nrows=0)
+    ]
+    about = {
+        "name": name,
+        "license": ["https://spdx.org/licenses/BSD-3-Clause"],
+        "version": "1.0.0",
+    }
+    about["description"] = "Classes of an open-set test: known (label from 0), negative, unknown."
+    rows = [ml.RecordSet(id="classes", name="classes", fields=fields)]
+    stated = ml.Metadata(**about, distribution=[listed], record_sets=rows).to_json()
+    stated["datePublished"] = run["finished"]
+    return json.dumps(stated, indent=1, sort_keys=True, default=str).encode() + b"\n"

@@ -1,0 +1,113 @@
+"""The documentation: its links lead somewhere, its files to copy work, Sphinx makes pages of it."""
+
+import re
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+from markdown_it import MarkdownIt
+
+from osnb.base import workbook
+from osnb.book.report import docs
+
+ROOT = workbook.PACKAGE.parent
+TEMPLATES = ROOT / "osnb" / "book" / "report" / "pages"  # filled before they are Markdown
+LISTED = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True)
+PAGES = [path for path in map(ROOT.joinpath, LISTED.stdout.split()) if path.parent != TEMPLATES]
+EXTEND = sorted(path for path in (docs.DOCS / "extend").glob("*.md") if path.stem != "index")
+
+
+@cache
+def tokens(page):
+    return MarkdownIt().enable("table").parse(page.read_text(encoding="utf8"))
+
+
+def links(page):
+    """Targets of links and pictures, those in code left out."""
+    inner = [part for token in tokens(page) for part in token.children or ()]
+    targets = [part.attrGet("href") or part.attrGet("src") for part in inner]
+    return [target for target in targets if target]
+
+
+def anchors(page):
+    """Names of its headings, as GitHub and MyST give them."""
+    pairs = zip(tokens(page), tokens(page)[1:], strict=False)
+    heads = [text.content for opened, text in pairs if opened.type == "heading_open"]
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def broken(page):
+    """Links of a page to no file, or to no heading of one."""
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if link.startswith(("https://", "http://")):
+            continue
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            yield link
+
+
+def test_all_pages_are_looked_at():
+    assert {ROOT / "README.md", docs.DOCS / "index.md", *EXTEND} <= set(PAGES)
+    assert len(EXTEND) == 8
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_to_a_file_and_a_heading(page):
+    assert list(broken(page)) == []
+
+
+def test_a_link_to_nowhere_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# A b\n\n[1](#a-b) [2](#c) [3](page.md#a-b) [4](none.md) ![5](none.svg) `[6](x)`"
+    )
+    assert list(broken(page)) == ["#c", "none.md", "none.svg"]
+
+
+def test_the_front_page_leads_to_every_page_in_two_steps():
+    there, reached = docs.DOCS / "index.md", set()
+    assert there in {(ROOT / link).resolve() for link in links(ROOT / "README.md")}
+    for page in (there, *docs.DOCS.glob("*/index.md")):
+        reached |= {(page.parent / link.partition("#")[0]).resolve() for link in links(page)}
+    assert set(docs.DOCS.rglob("*.md")) <= reached | {there}
+
+
+@pytest.mark.parametrize("page", EXTEND, ids=lambda page: page.stem)
+def test_the_file_to_copy_passes_its_own_test(page, tmp_path):
+    code = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf8"), re.DOTALL)[0]
+    (tmp_path / "mine.py").write_text(code)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "mine.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert re.search(r"[1-9] passed", done.stdout)
+
+
+def test_a_page_links_to_pages_and_names_other_files():
+    texts = {name: text.decode() for name, text in docs.files()}
+    assert "[Operations](operations.md)" in texts["docs/reproduction.md"]
+    assert "`figures/README.md`" in texts["docs/reproduction.md"]
+    assert "](../" not in texts["docs/reproduction.md"] + texts["docs/index.md"]
+
+
+def test_without_torch_no_page_of_the_api_needs_it(monkeypatch):
+    assert b"osnb.losses" in dict(docs.files())["docs/api/training.md"]
+    monkeypatch.setattr(docs, "find_spec", lambda name: None)
+    modules = r":: osnb\.(losses|train|models|datasets|experiment)"
+    assert not [name for name, text in docs.files() if re.search(modules, text.decode())]
+
+
+@pytest.mark.slow
+def test_the_site_is_made_without_a_warning_and_its_links_lead_to_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(workbook, "out", lambda: tmp_path)
+    index = docs.build()
+    pages = {path.relative_to(index.parent).as_posix() for path in index.parent.rglob("*.html")}
+    assert {f"{name.removeprefix('docs/')[:-3]}.html" for name, _ in docs.files()} <= pages
+    for page in index.parent.rglob("*.html"):
+        text = page.read_text(encoding="utf8")
+        for link in re.findall(r'(?:href|src)="([^"#?]+)', text):
+            assert link.startswith("https://") or (page.parent / link).exists(), (page, link)
+    api = "".join(page.read_text(encoding="utf8") for page in index.parent.glob("api/*.html"))
+    for name in ("osnb.metrics.oscr", "osnb.scores.max_logit", "osnb.losses.entropic"):
+        assert f'id="{name}"' in api
