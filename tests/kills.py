@@ -28,7 +28,8 @@ from osnb.base import workbook
 from osnb.book import record
 
 ENDS = 10  # seconds in which everything of a killed command has to end
-TAKEN = (".parquet", ".pt", ".csv")  # what has equal bytes; beside it lie times and versions
+TAKEN = (".parquet", "best.pt", ".csv")  # what has equal bytes; beside it lie times and versions
+CACHES = ("torchinductor_", "dask-scratch-space")  # of torch and dask, which stay for the next
 FILE = "params/12_palechor_train/mini_p1_softmax.yaml"
 LONG = "rules=plain epochs=16 width=8 train_per_class=30"  # more epochs of a smaller training
 MODES = {
@@ -79,11 +80,15 @@ class Killed:
         files = sorted(file for file in (self.folder / "runs").rglob("*") if file.is_file())
         return {
             str(file.relative_to(self.folder)): hashlib.sha256(file.read_bytes()).hexdigest()
-            if file.suffix in TAKEN
+            if file.name.endswith(TAKEN)
             else ""
             for file in files
             if ".ipython" not in file.parts
         }
+
+    def spare(self) -> list[str]:
+        """What lies in the temporary folder."""
+        return [f.name for f in self.temporary.iterdir() if not f.name.startswith(CACHES)]
 
     def free(self) -> bool:
         """Whether nobody holds a lock."""
@@ -94,7 +99,7 @@ class Killed:
         return True
 
     def end(self, why: str) -> float:
-        """Seconds until all processes had ended; a fault, if they were too many or a lock is held."""
+        """Seconds until all processes had ended; a fault, if too many, or if a lock is held."""
         began = time.monotonic()
         while (left := self.processes()) and time.monotonic() - began < ENDS:
             time.sleep(0.05)
@@ -103,7 +108,7 @@ class Killed:
             self.faults.append(f"{why}: after {ENDS} s there is {left}")
         elif not self.free():
             self.faults.append(f"{why}: a lock is held")
-        elif spare := [file.name for file in self.temporary.iterdir()]:
+        elif spare := self.spare():
             self.faults.append(f"{why}: in the temporary folder lie {spare}")
         for process in left:
             with suppress(psutil.Error):
@@ -111,10 +116,10 @@ class Killed:
         return spent
 
     def over(self, whole: dict[str, str]) -> None:
-        """Compare what is done with what runs that nobody disturbed have left, and empty the folder."""
+        """Hold what is done against what runs that nobody disturbed have left; empty the folder."""
         for file in (self.folder / "runs").glob("*/*/run.json"):
             said = record.read(file.parent)
-            done = [each["state"] for each in (*record.attempts(file.parent), said)].count("done")
+            done = [each["state"] for each in (*said.get("attempts", ()), said)].count("done")
             if done != 1:
                 self.faults.append(f"{file.parent.name} was done {done} times")
         here = self.digests()

@@ -1,4 +1,4 @@
-"""What only some systems have, taken away: the package is imported, and runs are made without it."""
+"""What only some systems have, taken away: imports and runs do without it."""
 
 import subprocess
 import sys

@@ -100,7 +100,7 @@ def test_every_notebook_is_checked_and_results_never_see_what_training_has_just_
         ("No known vulnerabilities found", 0, True),
         ("Found 1 known vulnerability in 1 package", 1, True),
         (
-            "ERROR:pip_audit._cli:torch: Dependency not found on PyPI and could not be audited",
+            "ERROR:pip_audit._cli:torch: Dependency not found and could not be audited",
             1,
             False,
         ),
