@@ -1,4 +1,4 @@
-"""SIGKILLs at random moments of real trainings: python -m tests.kills --kills 100. Part of make audit.
+"""SIGKILLs at random moments of real trainings: python -m tests.kills. Part of make audit.
 
 A miniature is trained serially, by two workers, and on two devices, each in a folder of its own. A
 kill takes `osnb` itself, or now and then one of the processes that it has started; then the same
