@@ -395,6 +395,28 @@ def test_a_parquet_file_cut_short_or_of_other_columns_is_named(tmp_path):
         READERS["cifar10_parquet"](tmp_path)
 
 
+def test_a_parquet_file_whose_pages_are_broken_is_refused_in_one_line(tmp_path):
+    """Arrow says it in two."""
+    MAKE["cifar10_parquet"](tmp_path)
+    path = tmp_path / "cifar10_jpeg.parquet"
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + b"\x0f" * 40 + content[44:])
+    with pytest.raises(ValueError, match=r"cifar10_jpeg\.parquet must be .* read: (.*)") as refused:
+        READERS["cifar10_parquet"](tmp_path)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("layout", ["kaggle", "list"])
+def test_classes_of_a_validation_set_that_are_no_text_are_refused_by_their_file(tmp_path, layout):
+    make_ilsvrc(tmp_path, layout)
+    name = {"kaggle": "LOC_val_solution.csv", "list": "imagenet_2012_validation_synset_labels.txt"}
+    (file,) = tmp_path.rglob(name[layout])
+    file.write_bytes(file.read_bytes() + b"\x86")
+    with pytest.raises(ValueError, match="is no list in UTF-8") as refused:
+        READERS["ilsvrc"](tmp_path)
+    assert str(file) in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("name", "file", "column", "side", "mode", "wnid"),
     [

@@ -123,6 +123,7 @@ def test_a_bad_params_file_is_refused_in_a_sentence(works, no_kernel, text, reas
     with pytest.raises(run.Refused, match=reason) as refused:
         run.plan(works)
     assert "\n" not in str(refused.value)
+    assert str(works) in str(refused.value)
 
 
 def test_bytes_that_are_no_text_are_refused(works):

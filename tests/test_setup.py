@@ -110,6 +110,41 @@ def test_every_notebook_is_checked_and_results_never_see_what_training_has_just_
     assert "mktemp" in train
 
 
+@pytest.mark.parametrize(
+    ("said", "code", "audited"),
+    [
+        ("No known vulnerabilities found", 0, True),
+        ("Found 1 known vulnerability in 1 package", 1, True),
+        (
+            "ERROR:pip_audit._cli:torch: Dependency not found and could not be audited",
+            1,
+            False,
+        ),
+        ("ERROR:pip_audit._cli:Couldn't connect to PyPI's vulnerability feed", 1, False),
+    ],
+)
+def test_an_audit_passes_where_there_is_no_hole_and_says_where_nothing_was_audited(
+    tmp_path, said, code, audited
+):
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    (tmp_path / ".venv" / "ready").write_text(f"{tmp_path}\n")
+    tool = tmp_path / ".venv" / "bin" / "pip-audit"
+    tool.write_text(f'#!/bin/sh\necho "$@" > asked.txt\necho "{said}" >&2\nexit {code}\n')
+    tool.chmod(0o755)
+    made = subprocess.run(["make", "holes"], cwd=tmp_path, capture_output=True, text=True, env=ENV)
+    assert bool(made.returncode) == bool(code)
+    assert said in made.stdout
+    assert ("not audited" in made.stdout) != audited
+    assert "--strict" in (tmp_path / "asked.txt").read_text()
+
+
+def test_what_audits_the_lock_is_an_extra_of_its_own():
+    (tool,) = PROJECT["optional-dependencies"]["audit"]
+    assert Requirement(tool).name == "pip-audit"
+
+
 def test_too_old_a_python_is_named_in_a_sentence(tmp_path):
     old = tmp_path / "python"
     old.write_text("#!/bin/sh\nexit 1\n")

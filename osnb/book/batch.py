@@ -31,6 +31,7 @@ from osnb.book.run.plans import read
 
 WAIT = 0.5  # seconds before asking again for a run that another process is making
 TLS = ("ca.pem", "cert.pem", "key.pem")
+HANG_UP = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []  # Windows has none
 NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # dask's web page
 WALLTIME = r"(\d+-)?\d+(:\d+){0,2}"  # of Slurm: minutes, 24:00:00, 2-12:00:00
 OURS = {"self", "scheduler", "args", "kwargs", "base_class_kwargs", "security", "name"}
@@ -208,7 +209,7 @@ def _guard(ours: int):
             """Called as a worker starts."""
             if ours:
                 os.environ.update(environment(worker.name, ours))
-                for sign in (signal.SIGINT, signal.SIGHUP):
+                for sign in (signal.SIGINT, *HANG_UP):
                     signal.signal(sign, signal.SIG_IGN)
 
         def teardown(self, worker):  # noqa: ARG002, as dask calls it
@@ -220,7 +221,9 @@ def _guard(ours: int):
 
 def environment(number: int, workers: int) -> dict[str, str]:
     """What a worker's notebooks see: one of the GPUs, in turn, and a share of the cores."""
-    threads = max(1, len(os.sched_getaffinity(0)) // workers)
+    ours = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if ours else os.cpu_count() or 1
+    threads = max(1, cores // workers)
     found = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
     if gpus := len(record.gpus()):
         visible = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(gpus)))
@@ -300,11 +303,12 @@ def _track() -> None:
     """
     from multiprocessing import resource_tracker
 
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which a new process inherits
+    before = {sign: signal.signal(sign, signal.SIG_IGN) for sign in HANG_UP}  # inherited
     try:
         resource_tracker.ensure_running()
     finally:
-        signal.signal(signal.SIGHUP, before)
+        for sign, handler in before.items():
+            signal.signal(sign, handler)
 
 
 @contextmanager

@@ -17,7 +17,6 @@ import ctypes
 import gc
 import json
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -33,7 +32,9 @@ from ipykernel.kernelapp import IPKernelApp
 
 ENDING = 10  # seconds that the answer to a request to end may take
 ADOPTS = 36  # PR_SET_CHILD_SUBREAPER: whose parent has ended becomes our child
-FORKS = sys.platform == "linux"  # elsewhere a library may not outlive it: one process, one kernel
+FORKS = sys.platform == "linux" and hasattr(
+    os, "fork"
+)  # elsewhere a library may not outlive it: one process, one kernel
 # what takes long to import, but nothing that asks meanwhile whether it is in a notebook: pandas
 # does, and would print wide tables otherwise
 SLOW = ("numpy", "torch", "torch._dynamo", "pyarrow.parquet", "matplotlib.pyplot")
@@ -52,7 +53,7 @@ class Kernel(IPythonKernel):
         self.shell.events.register("pre_run_cell", self._before)
         self.shell.events.register("post_run_cell", self._after)
         signal.signal(signal.SIGINT, self._interrupt)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        _block_interrupt(False)
 
     def _interrupt(self, *_) -> None:
         if self.in_cell:
@@ -91,21 +92,40 @@ class App(IPKernelApp):
 
 def usage() -> dict[str, int | str | None]:
     """Bytes at the peak: `memory` of this process or its largest child, `gpu` of torch's."""
-    each = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    peak = max(resource.getrusage(who).ru_maxrss for who in each)
-    memory, torch = peak * (1 if sys.platform == "darwin" else 1024), sys.modules.get("torch")
+    memory, torch = _peak(), sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return {"memory": memory, "gpu": None, "device": "cpu"}
     on_gpu = torch.cuda.max_memory_allocated()
     return {"memory": memory, "gpu": on_gpu, "device": torch.cuda.get_device_name()}
 
 
+def _peak() -> int:
+    """Bytes at the peak; where nobody counts them, those of now."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        import psutil
+
+        used = psutil.Process().memory_info()
+        return getattr(used, "peak_wset", used.rss)
+    each = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    peak = max(resource.getrusage(who).ru_maxrss for who in each)
+    return peak * (1 if sys.platform == "darwin" else 1024)
+
+
+def _block_interrupt(held: bool) -> None:
+    """Hold an interrupt back, or let it come, where a system can do that."""
+    if hasattr(signal, "pthread_sigmask"):
+        how = signal.SIG_BLOCK if held else signal.SIG_UNBLOCK
+        signal.pthread_sigmask(how, {signal.SIGINT})
+
+
 def main() -> None:
     """Fork a kernel for every file that is named, or be the only one."""
     gc.disable()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # none that has ended is kept as a zombie
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the kernel can heed it
+    _block_interrupt(True)  # until the kernel can heed it
     if FORKS:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # none that has ended is kept as a zombie
         ctypes.CDLL(None).prctl(ADOPTS, 1, 0, 0, 0)
     answers, locks, last = os.dup(1), [], None
     os.dup2(2, 1)  # what a library prints is no answer
@@ -167,7 +187,8 @@ def _forked() -> int:
 
 def _serve(file: Path) -> None:
     """Be the kernel of a connection file, and say beside it what was used."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if FORKS:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     for name in [name for name in sys.modules if name.partition(".")[0] == "osnb"]:

@@ -181,7 +181,10 @@ def _flat(root: Path, val: str) -> list[tuple[str, str, str]]:
             f"{', '.join(map(str, dict.fromkeys(places)))}. The last is in ILSVRC2012_devkit_t12, "
             "beside the images on image-net.org; or sort the files into folders named by wnid"
         )
-    wnids = wnids_of(path, names)
+    try:
+        wnids = wnids_of(path, names)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} is no list in UTF-8: {error}") from None
     if wrong := [wnid for wnid in wnids if not WNID.fullmatch(wnid)]:
         raise ValueError(f"{path} needs classes such as n01440764; got {wrong[0]!r}")
     if len(wnids) != len(names):

@@ -121,7 +121,8 @@ def packed(root: Path, *, file: str, column: str, side: int = 32, channels: int 
         coded = "png" if "png" in table else "jpeg"
         table = table[["split", column, coded]]
     except (OSError, ValueError, KeyError) as error:
-        raise ValueError(f"{path} must be {layout}; it cannot be read: {error}") from error
+        said = " ".join(str(error).split())  # Arrow speaks in several lines
+        raise ValueError(f"{path} must be {layout}; it cannot be read: {said}") from error
     part = table["split"].astype(str)
     sample = part + "/" + pd.Series(range(len(table))).astype(str).str.zfill(6)
     if wrong := sorted({*part} - {"train", *TESTS}):

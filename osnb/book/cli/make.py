@@ -232,8 +232,9 @@ def _counted(ends: Mapping[str, dict]) -> dict:
 def _heed_signals() -> None:
     """A closed terminal and SIGTERM are Ctrl-C, so that a run says interrupted."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
-        signal.signal(signal.SIGHUP, signal.default_int_handler)
+    closed = getattr(signal, "SIGHUP", None)  # Windows has none
+    if closed and signal.getsignal(closed) != signal.SIG_IGN:  # as under nohup
+        signal.signal(closed, signal.default_int_handler)
 
 
 @_with_options_of(start)

@@ -32,8 +32,7 @@ def interrupt(number: int = signal.SIGINT) -> None:
         if kernel.process is None:
             kernel.missed = number
         elif kernel.process.poll() is None:
-            with suppress(ProcessLookupError):  # it has just ended
-                os.killpg(kernel.process.pid, number)
+            kernel.process.send_to_group(number)
 
 
 class Forked(psutil.Process):
@@ -52,6 +51,14 @@ class Forked(psutil.Process):
         """Nothing, if it has ended."""
         with suppress(psutil.NoSuchProcess):
             super().send_signal(number)
+
+    def send_to_group(self, number: int) -> None:
+        """To all that it has started too, where processes have groups."""
+        if not hasattr(os, "killpg"):
+            self.send_signal(number)
+            return
+        with suppress(ProcessLookupError):  # it has just ended
+            os.killpg(self.pid, number)
 
 
 @dataclass(eq=False)
@@ -95,7 +102,7 @@ class Kernel:
                 self.process = kernel.process = _fork(kernel, cmd[0])
                 self.pid = self.pgid = self.process.pid
                 if kernel.missed:
-                    os.killpg(self.pgid, kernel.missed)
+                    kernel.process.send_to_group(kernel.missed)
                 return self.connection_info
 
         class Manager(AsyncKernelManager):

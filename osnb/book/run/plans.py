@@ -141,7 +141,9 @@ def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
             # one's own, tried: this alone runs a person's code before a kernel does
             examined.loss(experiment.of(defaults | values))
     except (ValueError, SyntaxError) as error:
-        raise Refused(str(error)) from None
+        said = str(error)
+        named = str(file) in said or str(notebook) in said
+        raise Refused(said if named else f"{file}: {said}") from None
     if values.get("run") != file.stem:
         raise Refused(
             f"{file} needs the line 'run: {file.stem}', its own name; got {values.get('run')!r}"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from osnb.base import workbook
-from osnb.evidence.tasks import NOISE
+from osnb.evidence.names import NOISE
 
 HERE = Path(__file__).parent
 KINDS = "kkuwkkukuu"  # of notebook 01's samples: known, classified wrong, unknown
