@@ -14,7 +14,7 @@ from torch.nn.functional import conv2d
 
 from osnb import metrics
 from osnb.base import workbook
-from osnb.evidence import decisions
+from osnb.evidence import samples
 from osnb.experiment import Experiment, Machine
 from osnb.teach import touch
 from osnb.teach.touch import networks
@@ -69,8 +69,8 @@ def test_thresholds_and_accuracies_are_those_of_held_out_drawings():
         share = torch.tensor(forward(network, images)).double().softmax(dim=1).numpy()
         msp = share[:, : len(PAD["classes"])].max(axis=1)
         right = logits.argmax(axis=1) == label
-        side = decisions.Side(msp[known], right[known], msp[~known])
-        threshold = decisions.chosen("tpr", PAD["tpr"], side, share=0, seed=0)["bound"]
+        side = samples.Side(msp[known], right[known], msp[~known])
+        threshold = samples.chosen("tpr", PAD["tpr"], side, share=0, seed=0)["bound"]
         assert network["threshold"] == pytest.approx(threshold, abs=1e-5)
         assert network["accuracy"] == pytest.approx(right[known].mean(), abs=2e-3)
         assert network["fpr"] == pytest.approx((msp[~known] >= threshold).mean(), abs=2e-3)

@@ -16,7 +16,7 @@ from torch import nn
 from osnb import metrics, scores, train
 from osnb.base import workbook
 from osnb.datasets import quickdraw
-from osnb.evidence import decisions
+from osnb.evidence import samples
 from osnb.experiment import Experiment, Machine
 from osnb.experiment.parts import Parts
 
@@ -78,8 +78,8 @@ def measured(parts: Parts, network: nn.Module) -> dict[str, float]:
     out, label = train.predict(network, parts.batches(rows)), rows["label"].to_numpy()
     msp, known = scores.max_softmax(out, known=parts.known), label >= 0
     right = scores.predicted(out, known=parts.known)[known] == label[known]
-    side = decisions.Side(msp[known], right, msp[~known])
-    threshold = decisions.chosen("tpr", TPR, side, share=0, seed=0)["bound"]
+    side = samples.Side(msp[known], right, msp[~known])
+    threshold = samples.chosen("tpr", TPR, side, share=0, seed=0)["bound"]
     accuracy, auroc = right.mean(), metrics.auroc(side.known, side.other)
     fpr = (side.other >= threshold).mean()
     rounded = {"accuracy": accuracy, "auroc": auroc, "fpr": fpr}
