@@ -312,7 +312,7 @@ def test_practice_gives_the_reason_of_each_letter_right_and_wrong_and_of_no_othe
 
 
 def test_practice_of_a_notebook_that_has_none_is_refused_with_those_that_have():
-    with pytest.raises(KeyError, match="'99_none' is not one of: 00_tour, 01_curves"):
+    with pytest.raises(KeyError, match="'99_none' is not one of: 00_tour, 00_why, 01_curves"):
         exercise.practice("", notebook="99_none")
 
 

@@ -284,7 +284,7 @@ def test_sgd_has_momentum_and_nesterov_where_it_is_asked_for(text, nesterov):
 
 def test_openmax_names_the_class_that_lacks_right_images_and_settings_beyond_the_classes():
     rules = {"alphas": "8 9", "tails": "5", "distance": "euclidean", "recalibrated": "half"}
-    made = SimpleNamespace(known=2, settings={"rules": rules}, _seen=lambda: (None, None))
+    made = SimpleNamespace(known=2, settings={"rules": rules}, _seen=lambda: (None, None), _of=None)
     pred, apart = [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0], np.arange(12)[:, None] ** 2 / 1000
     wrong = Outputs(np.eye(2)[pred] + apart, ())
     with pytest.raises(ValueError, match=r"class 1 has 4: train longer, .* set rules=plain"):

@@ -21,7 +21,7 @@ LOCK = [
 ]
 VERSIONS = {canonicalize_name(line.split("==")[0]): line.split("==")[1] for line in LOCK}
 EXTRAS = PROJECT["optional-dependencies"]
-LOCKED = [x for name, texts in EXTRAS.items() if name != "croissant" for x in texts]
+LOCKED = [x for name, texts in EXTRAS.items() if name not in ("croissant", "audit") for x in texts]
 EXTERNAL = [x for x in LOCKED if not x.startswith("osnb[")]
 RANGES = [Requirement(text) for text in [*PROJECT["dependencies"], *EXTERNAL]]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
@@ -60,7 +60,7 @@ def test_the_base_brings_no_torch_and_all_brings_every_extra_of_a_user():
     base = {Requirement(text).name for text in PROJECT["dependencies"]}
     assert not base & {"torch", "torchvision", "timm", "nbgrader", "sphinx"}
     (whole,) = map(Requirement, EXTRAS["all"])
-    assert whole.extras == set(EXTRAS) - {"all", "test", "slurm", "croissant"}
+    assert whole.extras == set(EXTRAS) - {"all", "test", "slurm", "croissant", "audit"}
 
 
 def test_conda_takes_a_python_that_the_package_admits():

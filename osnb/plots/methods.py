@@ -46,7 +46,7 @@ def method_gains(points: pd.DataFrame) -> Figure:
     need(points, ["place", "printed", "kind", "auroc", "low", "high", "accuracy", "splits"])
     methods = present(points["printed"])
     width = 10 / min(3, max(2, points["place"].nunique()))
-    size = {"width": width, "height": 1.2 + 0.24 * len(methods), "sharey": True}
+    size = {"width": width, "height": 1.5 + 0.24 * len(methods), "sharey": True}
     figure, parts = facets(points, "place", wrap=3, **size)
     styles = looks(KINDS, KINDS)
     styles["cited"]["markerfacecolor"] = "white"

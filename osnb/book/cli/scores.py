@@ -225,9 +225,9 @@ def _save(key: str, parameters: dict[str, Any], table, inputs: dict[str, str]) -
     measured = samples.measured(own, groups, seed=0, resamples=2000)
     notebook, run = key.split("/")
     name = run.replace("_", "_rules_", 1)  # no run of params/, and none for `tables.collect`
-    begun = runs.follows_from(notebook, parameters | {"run": name})
+    follows = runs.follows_from(notebook, parameters | {"run": name})
     folder = workbook.out() / "figures" / notebook / name
-    here = runs.Run(notebook, name, directory=folder, **begun)
+    here = runs.Run(notebook, name, folder, follows)
     here.save("rules", table=measured, inputs=inputs)
 
 
