@@ -172,13 +172,15 @@ def test_too_few_images_are_refused_with_the_class_and_its_number():
 def test_as_many_images_of_a_role_are_held_out_as_are_asked_for_and_evenly_by_class():
     roles = {"n01440764": "known", "n01443537": "known", "n01484850": "negative"}
     classes = pd.DataFrame(roles.items(), columns=["wnid", "role"]).assign(label=[0, 1, -1])
-    files = pd.DataFrame({"wnid": np.repeat([*roles], 60)}).assign(split="train")
+    files = pd.DataFrame({"wnid": np.repeat([*roles], 64)})
+    files["split"] = np.where(files.index % 64 < 60, "train", "test")
     files["sample"] = files.index.astype(str)
     rows = protocols.images(classes, files, held_out={"known": 10, "negative": 7})
     assert rows["sample"].is_unique
     counts = rows.groupby(["split", "wnid"]).size().to_dict()
     assert [counts["val", wnid] for wnid in roles] == [5, 5, 7]
     assert [counts["train", wnid] for wnid in roles] == [55, 55, 53]
+    assert [counts["test", wnid] for wnid in roles] == [4, 4, 4]
 
 
 def test_a_split_that_is_none_of_the_three_is_refused():
