@@ -166,3 +166,18 @@ def test_fast_runs_stand_beside_the_third_partys_run_of_their_split(tmp_path, mo
     assert (row["split"], row["epochs"]) == ("2", "12")
     assert (row["accuracy"], row["MSP"], row["MLS"]) == ("0.750", "1.000", "0.875")  # 7 of 8 pairs
     assert (row["VGG32: accuracy"], row["VGG32: MSP"]) == ("0.913", "0.843")  # known_runs
+
+
+def test_claims_without_a_number_are_left_out_and_others_keep_their_interval(monkeypatch):
+    row = {"paper": "kim2021", "section": "Sec. 4", "claim": "A above B.", "where": "cifar"}
+    row |= {"answer": "holds", "number": 0.0256, "low": 0.0189, "high": 0.0375, "runs": "one"}
+    asked = []
+
+    def decide(papers, sizes):
+        asked.append(sizes)
+        return pd.DataFrame([row, row | {"number": np.nan, "answer": "undecided"}])
+
+    monkeypatch.setattr(own_data.claims, "decide", decide)
+    (found,) = own_data.decided().to_dict("records")
+    assert asked == [["paper"]]
+    assert (found["answer"], found["number"]) == ("holds", "+0.026 [0.019, 0.037]")

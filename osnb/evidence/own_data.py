@@ -14,7 +14,7 @@ import pandas as pd
 
 from osnb import metrics
 from osnb.base import stamps
-from osnb.evidence import across, kim2021, names, tables
+from osnb.evidence import across, claims, kim2021, names, tables
 from osnb.evidence.build import evidence
 from osnb.evidence.names import UNKNOWN
 from osnb.experiment import layers
@@ -233,3 +233,13 @@ def fast() -> pd.DataFrame:
         head["epochs"] = stamp["settings"]["epochs"]
         rows.append(head | {name: f"{value:.3f}" for name, value in numbers.items()})
     return pd.DataFrame(rows).astype(str)
+
+
+def decided() -> pd.DataFrame:
+    """Claims that runs of size paper decide, as text; a short training decides for itself alone."""
+    found = claims.decide(["vaze2022", "kim2021"], ["paper"]).dropna(subset="number")
+    rows = {"of": found["paper"], "section": found["section"], "claim": found["claim"]}
+    rows |= {"on": found["where"], "answer": found["answer"]}
+    ends = zip(found["number"], found["low"], found["high"], strict=True)
+    rows["number"] = [f"{value:+.3f} [{low:.3f}, {high:.3f}]" for value, low, high in ends]
+    return pd.DataFrame(rows | {"runs": found["runs"]}).astype(str)

@@ -129,7 +129,7 @@ def outputs():
     own = own_data.table()
     gallery.update(root / "README.md", {"results": own_data.front(own, gallery.front(root))})
     tables |= {"own data": own_data.shown(own), "fast": own_data.fast()}
-    tables["findings"] = gallery.findings(root)
+    tables |= {"findings": gallery.findings(root), "decided": own_data.decided()}
     tables["shown"] = gallery.counted(gallery.shown(gallery.artefacts(root)))
     gallery.update(root / "figures" / "README.md", tables)
     index.measure(root, kept)
