@@ -163,6 +163,7 @@ def rows(root: Path, paper: str) -> pd.DataFrame:
 
 def _links(root: Path, run: Any) -> str:
     kinds = ["svg", "csv"] if run.kind == "figure" else ["csv"]
+    kinds = [kind for kind in kinds if (run.folder / f"{run.file}.{kind}").is_file()]  # not run
     path = (run.folder / run.file).relative_to(root / "figures")
     return f"{run.run}: " + ", ".join(f"[{kind}]({path}.{kind})" for kind in kinds)
 
