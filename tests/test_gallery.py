@@ -43,7 +43,8 @@ def test_every_artefact_has_a_row_for_each_run_that_made_it(tmp_path):
         stamp(folder, "table_2a", told, size=size, run=size)
         answers = tables.headline("It is so.", "holds", pd.Series(["P1 holds", "P2 holds"]))
         stamp(folder, "findings", answers, size=size, run=size)
-    (tmp_path / "figures" / "13_palechor_results" / "mini" / "table_2a.csv").touch()
+    path = tmp_path / "figures" / "13_palechor_results" / "mini" / "table_2a.csv"
+    path.write_text("ours\n0.25\n")
     found = gallery.artefacts(tmp_path)
     made = found[found["part"] == "Table 2a"]
     assert made[["run", "ours"]].to_numpy().tolist() == [["mini", "0.250"], ["tiny", "0.750"]]
