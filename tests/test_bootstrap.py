@@ -95,6 +95,15 @@ def test_the_sample_itself_has_its_plain_measures_whatever_its_ties(kind):
         assert {name: v[row] for name, v in found.items()} == pytest.approx(slow, abs=1e-12)
 
 
+def test_each_row_of_many_samples_has_the_measures_of_the_samples_it_repeats():
+    sample = drawn(200, 150, digits=1)  # enough that a rate of 0.95 is not that of 0.9 or of 1
+    weights = weights_of(sample[0], sample[2], resamples=5)
+    found = metrics.bootstrap_summary(*sample, weights=weights)
+    for row in range(6):
+        slow = metrics.summary(*repeated(sample, weights, row))
+        assert {name: v[row] for name, v in found.items()} == pytest.approx(slow, abs=1e-12)
+
+
 @pytest.mark.parametrize("names", [[name] for name in metrics.MEASURES] + [["aurc", "auroc"]])
 def test_measures_asked_for_apart_are_those_of_all_together(sample, names):
     weights = weights_of(sample[0], sample[2])
