@@ -2,7 +2,9 @@
 
 import gc
 import html
+import itertools
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -289,8 +291,9 @@ def write(file, epochs):
 
 
 def test_the_live_figure_follows_the_history_while_it_grows_and_ends_with_all_of_it(
-    tmp_path, shown
+    tmp_path, shown, monkeypatch
 ):
+    monkeypatch.setattr(widgets, "RESTS", 0)
     threads = threading.active_count()
     with widgets.live(tmp_path, seconds=0.01):
         for epochs in (1, 2):
@@ -302,6 +305,17 @@ def test_the_live_figure_follows_the_history_while_it_grows_and_ends_with_all_of
     assert lengths[-1] == 5
     assert lengths == sorted(set(lengths))  # drawn only where the file changed
     assert threading.active_count() == threads
+
+
+def test_a_figure_that_takes_long_to_draw_is_drawn_seldom(tmp_path, shown, monkeypatch):
+    monkeypatch.setattr(widgets.time, "thread_time", itertools.count(0, 1000).__next__)
+    with widgets.live(tmp_path, seconds=0.01):
+        write(tmp_path / "history.parquet", 1)
+        assert not shown.changed.wait(0.5) or len(shown.figures) == 1  # then it rests for hours
+        write(tmp_path / "history.parquet", 2)
+        time.sleep(0.5)
+        assert len(shown.figures) <= 1
+    assert len(shown.figures[-1].axes[0].lines[0].get_xdata()) == 2  # the end is always shown
 
 
 def test_an_interrupt_is_told_and_passed_on_and_the_thread_ends(tmp_path, shown, capsys):

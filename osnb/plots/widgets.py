@@ -8,6 +8,7 @@ import base64
 import html
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,6 +42,7 @@ ACCEPTED = {
     "negative": "negative accepted (FPR)",
     "unknown": "unknown accepted (FPR)",
 }
+RESTS = 20  # a live figure takes at most a twentieth of the time
 REACH = 6.0  # nats on either side of 0
 RISK_STEP, COST_STEP, MOST_COST = 0.01, 0.1, 10.0
 PRINTED = "as in the protocol"
@@ -314,10 +316,12 @@ class ProtocolExplorer(Explorer):
 
 @contextmanager
 def live(directory: Path, *, seconds: float = 1.0) -> Iterator[None]:
-    """Show `plots.training` of a run in the output of this cell, drawn again after each epoch.
+    """Show `plots.training` of a run in the output of this cell, drawn again after epochs.
 
     The run writes history.parquet whole after every epoch; a thread looks whether it changed.
-    An interrupt ends the run after its step, which is kept: the same cell goes on from there.
+    Drawing takes processor time from the training, so after each look it rests for `RESTS` times
+    as long as that look took. An interrupt ends the run after its step, which is kept: the same
+    cell goes on from there.
 
         with widgets.live(here.directory):
             history = train.fit(...)
@@ -325,7 +329,7 @@ def live(directory: Path, *, seconds: float = 1.0) -> Iterator[None]:
     Args:
         directory: of the run, where `fit` keeps history.parquet, or a folder for each member of an
             ensemble; the newest one is shown.
-        seconds: between two looks.
+        seconds: between two looks, at least.
     """
     from IPython.display import display
 
@@ -341,8 +345,11 @@ def live(directory: Path, *, seconds: float = 1.0) -> Iterator[None]:
             place.update(plots.training(pd.read_parquet(written[1])))
 
     def follow() -> None:
-        while not over.wait(seconds):
+        pause = seconds
+        while not over.wait(pause):
+            began = time.thread_time()
             look()
+            pause = max(seconds, RESTS * (time.thread_time() - began))
 
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
