@@ -16,6 +16,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.patches import StepPatch
+from PIL import Image
 
 RC = {
     "figure.constrained_layout.use": True,
@@ -72,7 +73,9 @@ SCORES = {
     "max_logit": "maximum logit, in nats",
 }
 LENGTH = 300  # characters that a description aims at
-IMAGE = '<img alt="{}" src="data:image/png;base64,{}" style="max-width:100%;height:auto">'
+WIDE = 11 / 9 * 100  # pixels of a page per inch of a figure: its letters of 9 points look like 11
+IMAGE = '<img alt="{}" src="data:image/png;base64,{}" width="{:.0f}" style="{}">'
+FITS = "max-width:100%;height:auto"
 
 
 class Figure(matplotlib.figure.Figure):
@@ -95,15 +98,18 @@ class Figure(matplotlib.figure.Figure):
             super().savefig(fname, **options)
 
     def _repr_png_(self) -> bytes:
-        """The PNG that Jupyter shows."""
-        buffer = io.BytesIO()
-        self.savefig(buffer, format="png")
-        return buffer.getvalue()
+        """The PNG that Jupyter shows: two pixels for one of the page, in 256 colours."""
+        buffer, small = io.BytesIO(), io.BytesIO()
+        self.savefig(buffer, format="png", dpi=2 * WIDE)
+        with Image.open(buffer) as drawn:
+            drawn.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT).save(small, "png")
+        return small.getvalue()
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
         """What Jupyter shows: data and metadata by kind."""
         alt, png = describe(self), base64.b64encode(self._repr_png_()).decode()
-        data = {"text/html": IMAGE.format(html.escape(alt), png), "image/png": png}
+        width = WIDE * self.get_figwidth()
+        data = {"text/html": IMAGE.format(html.escape(alt), png, width, FITS), "image/png": png}
         return data, {"image/png": {"alt": alt}}
 
 
