@@ -11,17 +11,20 @@ import numpy as np
 
 from osnb.base.labels import NEGATIVE, UNKNOWN, roles, written
 from osnb.base.outputs import Outputs
-from osnb.scores.rules import POST_HOC, SCORES, feature_norm, predicted
+from osnb.scores.features import zero_shot
+from osnb.scores.rules import POST_HOC, READ, SCORES, feature_norm, max_softmax, predicted
 
 LOGIT = re.compile(r"logit_\d+")
 INDEX = {"", "__index_level_0__"}  # pandas' row numbers in csv and parquet
 TOLD = {"sample", "source", "role", "group", "class", "label", "labels", "pred", "logits"}
+TOLD |= {"images", "texts"}  # embeddings
 TOLD |= {"target", "target_log_odds"}  # of our tables: they know the label, so they are no scores
 ALIASES = {  # names that others give to our columns
     "label": ("labels", "y_true", "target", "targets", "true_label", "ground_truth", "gt", "y"),
     "pred": ("preds", "prediction", "predictions", "predicted", "y_pred"),
     "sample": ("path", "file", "filename", "file_name", "image", "image_path", "id"),
 }
+MCM, NEGLABEL = 1.0, 0.01  # temperatures of Ming et al. 2022 and Jiang et al. 2024
 ROLE_WORDS = {"unknown": UNKNOWN, "negative": NEGATIVE}  # of labels that are text
 RULES = {k: rule for k, rule in {**SCORES, **POST_HOC}.items() if rule is not feature_norm}
 
@@ -55,14 +58,17 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
 
     Args:
         columns: label (N,); then pred (N,) and scores (N,) each, or logits, (N, C) under that name
-            or (N,) each as logit_0 to logit_{C-1}; sample and class (N,) are kept. Names of
+            or (N,) each as logit_0 to logit_{C-1}, or embeddings, images (N, D) and texts (C, D),
+            of a network that compares both; sample and class (N,) are kept. Names of
             `ALIASES` do where ours are not there. Labels are whole numbers, or names of classes,
             "unknown" and "negative" with a pred of names. Without a label -2, -1 is unknown.
-        known: K, the first of the C logits that are known classes; 0 for all of them.
+        known: K, the first of the C logits or texts that are known classes; 0 for all of them.
+            The other texts are NegLabel's negative words.
         names: scores to keep; all if empty.
 
     Returns:
-        Every rule of `SCORES` and `POST_HOC` that needs logits alone, if there are logits; then
+        Every rule of `SCORES` and `POST_HOC` that needs logits alone, if there are logits; MCM and
+        NegLabel (`zero_shot`), if there are texts, NegLabel as log-odds, which never tie at 1; then
         the columns without another meaning, which replace a rule of their name. Text is no score.
 
     Raises:
@@ -73,13 +79,18 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
     columns, classes = _numbered(columns)
     label = _labels(columns)
     logits = _logits_of(columns)
+    compared = logits is None and np.ndim(columns.get("texts")) == 2
     if (label == NEGATIVE).any() and not (label == UNKNOWN).any():
         label = np.where(label == NEGATIVE, UNKNOWN, label)
         notes.append("label -1 is read as unknown, since no label is -2; beside -2 it is negative")
-    if logits is None and known:
-        raise ValueError(f"known={known} counts logits, and there are none")
-    known = known or (0 if logits is None else logits.shape[1])
-    table = {} if logits is None else _computed(logits, label, known)
+    if logits is None and known and not compared:
+        raise ValueError(f"known={known} counts logits or texts, and there are none")
+    if compared:
+        known = known or len(columns["texts"])
+        table = _compared(columns, label, known)
+    else:
+        known = known or (0 if logits is None else logits.shape[1])
+        table = {} if logits is None else _computed(logits, label, known)
     given = {k: v for k, v in columns.items() if k not in TOLD | INDEX and not LOGIT.fullmatch(k)}
     if text := [
         k for k, v in given.items() if np.asarray(v).dtype.kind in "OUS" and k not in names
@@ -210,6 +221,27 @@ def _computed(logits: np.ndarray, label: np.ndarray, known: int) -> dict[str, np
     out = Outputs(logits)
     rules = {name: rule(out, known=known) for name, rule in RULES.items()}
     return {"pred": predicted(out, known=known)} | rules
+
+
+def _compared(
+    columns: Mapping[str, np.ndarray], label: np.ndarray, known: int
+) -> dict[str, np.ndarray]:
+    """`pred` and MCM of a network that compares images with texts; NegLabel with negative words."""
+    if "images" not in columns:
+        raise ValueError(_needs("images", columns))
+    images, texts = columns["images"], columns["texts"]
+    cold = zero_shot(images, texts, temperature=NEGLABEL)
+    if not 1 <= known <= len(texts) or len(images) != len(label) or label.max() >= known:
+        raise ValueError(
+            f"needs an image for each of {len(label)} labels below {known} known classes, whose "
+            f"texts come first; got {len(images)} images, {len(texts)} texts, label {label.max()}"
+        )
+    table = {"pred": predicted(cold, known=known)}
+    warm = zero_shot(images, texts[:known], temperature=MCM)
+    table["mcm"] = max_softmax(warm, known=known)
+    if len(texts) > known:
+        table["neglabel"] = READ["log_odds"](cold, known=known)
+    return table
 
 
 def _like(label: np.ndarray, column: np.ndarray, name: str) -> np.ndarray:
