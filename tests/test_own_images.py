@@ -15,7 +15,7 @@ from osnb import datasets, losses, models, protocols
 from osnb.base import user, workbook
 from osnb.book.cli import app
 from osnb.book.run import plan
-from osnb.experiment import Experiment, Machine, examined, predicted
+from osnb.experiment import Experiment, Machine, examined, predicted, pretraining
 from osnb.experiment.parts import sized
 
 ROLES = "class,role\na b,known\nc,known\nn,negative\nu,unknown\n"
@@ -315,7 +315,7 @@ def test_the_dry_run_names_nearly_equal_images_on_two_sides_and_no_others(folder
     again = (photo * 0.9 + 3).astype(np.uint8)  # darker: another file, other pixels
     Image.fromarray(again).save(folder / "images" / second)
     said = "\n".join(examined.benchmark(experiment(), Machine()))
-    assert "1 pairs on two sides of the division look nearly the same" in said
+    assert "1 pairs on two sides look nearly the same" in said
     assert all(f"{name} ({split})" in said for name, split in ((first, "train"), (second, "test")))
     assert third not in said
     monkeypatch.setattr(examined, "find_spec", lambda _: None)
@@ -387,3 +387,56 @@ def test_a_window_that_is_not_given_is_64_pixels_of_a_short_side_as_long(folder)
     (folder / "my.yaml").write_text("roles: roles.csv\nimages: images\n")
     assert experiment().parts(Machine()).images.shape == (3, 64, 64)
     assert sized(experiment("crop=9").settings)["resize"] == 9
+
+
+# What a pretraining could have seen
+
+TAG = "resnet18.a1_in1k"
+
+
+@pytest.mark.parametrize(
+    ("backbone", "name", "answer"),
+    [
+        (TAG, "tiger", "yes"),  # a class of ILSVRC
+        (TAG, "Tiger", "yes"),
+        (TAG, "n02129604", "yes"),
+        (TAG, "dog", "yes"),  # above many of them
+        (TAG, "Siberian tiger", "not known"),  # no noun of WordNet
+        (TAG, "octopus", "no"),
+        ("resnet18.x_in21k_ft_in1k", "octopus", "yes"),
+        ("resnet18.x_in12k", "octopus", "yes"),
+        ("resnet18", "tiger", "not known"),  # no tag
+        ("vit_base_patch16_clip_224.laion2b_ft_in1k", "octopus", "not known"),
+        ("vit_base_patch16_clip_224.laion2b_ft_in1k", "tiger", "yes"),
+        ("vit_base_patch16_clip_224.openai", "tiger", "not known"),
+    ],
+)
+def test_a_class_was_seen_if_a_data_set_of_the_tag_has_it_or_what_is_near(backbone, name, answer):
+    assert pretraining.seen({"backbone": backbone, "weights": "w.pth"}, name) == answer
+
+
+def test_random_weights_have_seen_nothing():
+    assert pretraining.seen({"backbone": TAG, "weights": ""}, "tiger") == "no"
+
+
+def test_the_report_of_a_folder_says_of_each_run_what_its_pretraining_could_have_seen(
+    tmp_path, monkeypatch
+):
+    from osnb.base import tables
+    from osnb.book import record
+    from osnb.book.report import strange
+
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    classes = ["cat", "tiger", "octopus", "crosshatched"]
+    table = pd.DataFrame({"sample": classes, "class": classes, "source": "x", "group": ""})
+    table = table.assign(label=[0, -2, -2, -2], role=["known", *["unknown"] * 3], pred=0, s=1.0)
+    stamp = {"settings": {"network": {"backbone": TAG, "weights": "w.pth"}}}
+    monkeypatch.setattr("osnb.base.stamps.read", lambda _: stamp)
+    run = {"notebook": "21_vaze_train", "run": "x", "state": "done"}
+    (tmp_path / "runs" / "21_vaze_train" / "x").mkdir(parents=True)
+    table.to_parquet(tmp_path / "runs" / "21_vaze_train" / "x" / "scores.parquet")
+    monkeypatch.setattr(record, "everything", lambda: [run, run | {"run": "not done"}])
+    text = strange.build().read_text()
+    assert "<td>no: octopus; not known: crosshatched; yes: tiger</td>" in text
+    assert "unknown classes in the pretraining" in text
+    assert tables.read(tmp_path / "runs/21_vaze_train/x/scores.parquet").attrs == stamp

@@ -3,7 +3,7 @@
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from inspect import signature
@@ -17,7 +17,7 @@ from PIL import Image
 from osnb import datasets, losses
 from osnb.base import workbook
 from osnb.base.outputs import Outputs
-from osnb.experiment import Experiment, Machine, layers
+from osnb.experiment import Experiment, Machine, layers, pretraining
 from osnb.experiment.parts import STILL, Parts
 
 ROWS, CLASSES, WIDTH = 12, 5, 8  # of the outputs that a loss is tried on
@@ -85,6 +85,11 @@ def benchmark(experiment: Experiment, machine: Machine) -> Iterator[str]:
     digests, hashes = _digests(parts)
     yield from _duplicates(rows, digests)
     yield from _near(rows, hashes)
+    network = experiment.settings["network"]
+    if network.get("weights"):
+        classes = rows.loc[rows["role"] == "unknown", "wnid"].unique()
+        answers = [f"{name} {pretraining.seen(network, name)}" for name in classes]
+        yield f"could the pretraining have seen the unknown classes? {', '.join(answers)}"
     if experiment.settings["training"]["name"] == "plain":
         yield f"about {_seconds(experiment, parts):.0f} s of training on this machine"
 
@@ -96,10 +101,10 @@ def _digests(parts: Parts) -> tuple[pd.Series, np.ndarray]:
         ValueError: images do not decode.
     """
     still = {"batch_size": STILL, "shuffle": False, "broken": "skip"}
-    batches, look = parts.batches(parts.rows, **still), _perceptual()
+    batches = parts.batches(parts.rows, **still)
     with warnings.catch_warnings(action="ignore"):  # all are named below
         every = (x.numpy() for pixels, _ in batches(0) for x in pixels)
-        found = [(workbook.digest(x.tobytes()), look(x)) for x in every]
+        found = [(workbook.digest(x.tobytes()), _hashes(x)) for x in every]
     if batches.skipped:
         reasons = "; ".join([*batches.skipped.values()][:5])
         raise ValueError(f"{len(batches.skipped)} images do not decode: {reasons}")
@@ -107,21 +112,18 @@ def _digests(parts: Parts) -> tuple[pd.Series, np.ndarray]:
     return pd.Series(digests, parts.rows.index), np.array(hashes, np.uint64)
 
 
-def _perceptual() -> Callable[[np.ndarray], list[int]]:
+def _hashes(image: np.ndarray) -> list[int]:
     """Two hashes of 64 bits of an image (channels, S, S) in [0, 1]; none without imagehash.
 
     They are of the grey image's low frequencies and of its gradients from left to right: stripes
     are alike in the first, whatever they look like.
     """
     if not find_spec("imagehash"):
-        return lambda _: []
+        return []
     from imagehash import dhash, phash
 
-    def look(image: np.ndarray) -> list[int]:
-        grey = Image.fromarray((255 * image.mean(axis=0)).round().astype(np.uint8))
-        return [int(str(of(grey)), 16) for of in (phash, dhash)]
-
-    return look
+    grey = Image.fromarray((255 * image.mean(axis=0)).round().astype(np.uint8))
+    return [int(str(of(grey)), 16) for of in (phash, dhash)]
 
 
 def _duplicates(rows: pd.DataFrame, digests: pd.Series) -> Iterator[str]:
@@ -152,12 +154,10 @@ def _near(rows: pd.DataFrame, hashes: np.ndarray) -> Iterator[str]:
         pairs += [(j, i) for j in np.flatnonzero(alike & (splits[:i] != splits[i]))]
     names = [f"{x.sample} ({x.split})" for x in rows.itertuples()]
     shown = "; ".join(f"{names[j]} and {names[i]}" for j, i in pairs[:SHOWN])
+    advice = "Where two are one picture, remove one, or give both one `unit` in a csv"
     if pairs:
-        yield (
-            f"{len(pairs)} pairs on two sides of the division look nearly the same: {shown}"
-            f"{'; ...' * (len(pairs) > SHOWN)}. Where two are one picture, remove one, or give "
-            "both one `unit` in a csv"
-        )
+        more = "; ..." if len(pairs) > SHOWN else ""
+        yield f"{len(pairs)} pairs on two sides look nearly the same: {shown}{more}. {advice}"
 
 
 def _seconds(experiment: Experiment, parts: Parts) -> float:

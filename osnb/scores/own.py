@@ -24,7 +24,7 @@ ALIASES = {  # names that others give to our columns
     "pred": ("preds", "prediction", "predictions", "predicted", "y_pred"),
     "sample": ("path", "file", "filename", "file_name", "image", "image_path", "id"),
 }
-MCM, NEGLABEL = 1.0, 0.01  # temperatures of Ming et al. 2022 and Jiang et al. 2024
+NEGLABEL = 0.01  # temperature of Jiang et al. 2024; MCM's is 1, Ming et al. 2022
 ROLE_WORDS = {"unknown": UNKNOWN, "negative": NEGATIVE}  # of labels that are text
 RULES = {k: rule for k, rule in {**SCORES, **POST_HOC}.items() if rule is not feature_norm}
 
@@ -67,9 +67,10 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
         names: scores to keep; all if empty.
 
     Returns:
-        Every rule of `SCORES` and `POST_HOC` that needs logits alone, if there are logits; MCM and
-        NegLabel (`zero_shot`), if there are texts, NegLabel as log-odds, which never tie at 1; then
-        the columns without another meaning, which replace a rule of their name. Text is no score.
+        Every rule of `SCORES` and `POST_HOC` that needs logits alone, if there are logits. Texts
+        give logits (`zero_shot`, temperature .01), MCM, and NegLabel as log-odds, which never tie
+        at 1. Then the columns without another meaning, which replace a rule of their name. Text is
+        no score.
 
     Raises:
         ValueError: a column is missing, of another length or no numbers, holds a NaN, a label is
@@ -79,18 +80,21 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
     columns, classes = _numbered(columns)
     label = _labels(columns)
     logits = _logits_of(columns)
-    compared = logits is None and np.ndim(columns.get("texts")) == 2
+    if compared := logits is None and np.ndim(columns.get("texts")) == 2:
+        if "images" not in columns:
+            raise ValueError(_needs("images", columns))
+        logits = zero_shot(columns["images"], columns["texts"], temperature=NEGLABEL).logits
     if (label == NEGATIVE).any() and not (label == UNKNOWN).any():
         label = np.where(label == NEGATIVE, UNKNOWN, label)
         notes.append("label -1 is read as unknown, since no label is -2; beside -2 it is negative")
-    if logits is None and known and not compared:
+    if logits is None and known:
         raise ValueError(f"known={known} counts logits or texts, and there are none")
+    known = known or (0 if logits is None else logits.shape[1])
+    table = {} if logits is None else _computed(logits, label, known)
     if compared:
-        known = known or len(columns["texts"])
-        table = _compared(columns, label, known)
-    else:
-        known = known or (0 if logits is None else logits.shape[1])
-        table = {} if logits is None else _computed(logits, label, known)
+        table["mcm"] = max_softmax(Outputs(logits[:, :known] * NEGLABEL), known=known)
+    if compared and logits.shape[1] > known:
+        table["neglabel"] = READ["log_odds"](Outputs(logits), known=known)
     given = {k: v for k, v in columns.items() if k not in TOLD | INDEX and not LOGIT.fullmatch(k)}
     if text := [
         k for k, v in given.items() if np.asarray(v).dtype.kind in "OUS" and k not in names
@@ -221,27 +225,6 @@ def _computed(logits: np.ndarray, label: np.ndarray, known: int) -> dict[str, np
     out = Outputs(logits)
     rules = {name: rule(out, known=known) for name, rule in RULES.items()}
     return {"pred": predicted(out, known=known)} | rules
-
-
-def _compared(
-    columns: Mapping[str, np.ndarray], label: np.ndarray, known: int
-) -> dict[str, np.ndarray]:
-    """`pred` and MCM of a network that compares images with texts; NegLabel with negative words."""
-    if "images" not in columns:
-        raise ValueError(_needs("images", columns))
-    images, texts = columns["images"], columns["texts"]
-    cold = zero_shot(images, texts, temperature=NEGLABEL)
-    if not 1 <= known <= len(texts) or len(images) != len(label) or label.max() >= known:
-        raise ValueError(
-            f"needs an image for each of {len(label)} labels below {known} known classes, whose "
-            f"texts come first; got {len(images)} images, {len(texts)} texts, label {label.max()}"
-        )
-    table = {"pred": predicted(cold, known=known)}
-    warm = zero_shot(images, texts[:known], temperature=MCM)
-    table["mcm"] = max_softmax(warm, known=known)
-    if len(texts) > known:
-        table["neglabel"] = READ["log_odds"](cold, known=known)
-    return table
 
 
 def _like(label: np.ndarray, column: np.ndarray, name: str) -> np.ndarray:
