@@ -158,3 +158,8 @@ def test_of_several_scores_one_has_to_be_chosen(files):
     code, _, err = osnb("threshold", "c.csv", "--tpr", 0.9)
     assert (code, err) == (2, "osnb: c.csv: choose one with --score: mine, other\n")
     assert osnb("threshold", "c.csv", "--tpr", 0.9, "--score", "mine")[0] == 0
+
+
+def test_what_no_bound_can_say_is_said_once(files):
+    code, _, notes = osnb("threshold", "a.csv", "--tpr", 0.9)
+    assert (code, notes.count("of other unknown classes it says nothing")) == (0, 1)

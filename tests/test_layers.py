@@ -31,7 +31,7 @@ ROOMS = {
         # what names an experiment imports none of it: tests/test_imports.py
         {"base", "protocols", "datasets", "models", "losses", "train", "scores", "metrics"},
         {"numpy", "pandas", "torch", "PIL"} | {"pytorch_ood"},  # of `detectors` alone
-        set(),
+        {"imagehash"},
     ),
     "evidence": ({"base", "metrics", "experiment"}, {"numpy", "pandas"}, set()),
     "plots": (

@@ -1,6 +1,7 @@
 """How `osnb score` reads columns that others have named, and what it says of them."""
 
 import json
+import math
 
 import numpy as np
 import pandas as pd
@@ -143,3 +144,68 @@ def test_a_lone_surrogate_in_a_name_is_refused_by_the_name(name):
     given[name] = [given[name][0], "caf\udce9"]
     with pytest.raises(ValueError, match=r"needs names that UTF-8 can write; got 'caf.udce9'"):
         scores.own({key: np.array(value) for key, value in given.items()})
+
+
+# Embeddings of a network that compares images with texts
+
+
+def embeddings(known=3, words=5, size=90):
+    """(labels, images, texts): images near to the text of their class, unknown ones to a word."""
+    rng = np.random.default_rng(0)
+    texts = rng.normal(size=(known + words, 8))
+    labels = np.where(np.arange(size) % 3, np.arange(size) // 3 % known, -2)
+    near = np.where(labels < 0, known + np.arange(size) % words, labels)
+    return labels, texts[near] + rng.normal(size=(size, 8)), texts
+
+
+def cosine(a, b):
+    return math.fsum(a * b) / math.sqrt(math.fsum(a * a) * math.fsum(b * b))
+
+
+def shares(image, texts, temperature):
+    """Softmax of an image's cosines, in double precision by `math`."""
+    powers = [math.exp(cosine(image, text) / temperature) for text in texts]
+    return [power / math.fsum(powers) for power in powers]
+
+
+def test_embeddings_are_scored_by_mcm_and_neglabel_from_one_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    labels, images, texts = embeddings()
+    np.savez("e.npz", labels=labels, images=images, texts=texts)
+    code, said, _ = osnb("score", "e.npz", "--known", 3, "--resamples", 10, "--json", "-")
+    assert code == 0
+    found = {(x["score"], x["measure"]): x["value"] for x in json.loads(said)["rows"]}
+    assert {"mcm", "neglabel", "max_logit"} < {score for score, _ in found}
+    by_hand = {
+        "mcm": [max(shares(image, texts[:3], 1.0)) for image in images],
+        "neglabel": [math.fsum(shares(image, texts, 0.01)[:3]) for image in images],
+    }
+    for name, values in by_hand.items():
+        at_least = [
+            (a > b) + 0.5 * (a == b)
+            for a in np.array(values)[labels >= 0]
+            for b in np.array(values)[labels < 0]
+        ]
+        assert found[name, "auroc"] == pytest.approx(np.mean(at_least), abs=2e-3)
+    nearest = [np.argmax([cosine(image, text) for text in texts[:3]]) for image in images]
+    right = np.mean([a == b for a, b in zip(nearest, labels, strict=True) if b >= 0])
+    assert found["mcm", "accuracy"] == pytest.approx(right)
+    words = ("--known", 3, "--score", "neglabel", "--tpr", 0.9, "--out", "v.csv")
+    assert osnb("threshold", "e.npz", *words)[0] == 0
+    assert {"accept 0", "reject"} < {*pd.read_csv("v.csv")["verdict"]}
+
+
+def test_without_negative_words_there_is_no_neglabel_and_wrong_embeddings_are_refused():
+    labels, images, texts = embeddings(words=1)
+    found = scores.own({"labels": labels, "images": images, "texts": texts}).scores
+    assert "mcm" in found
+    assert "neglabel" not in found
+    for wrong, reason in (
+        ({"images": images[1:]}, "needs a label for each row; got 89 logits, 90"),
+        ({"images": images[:, 1:]}, r"need \(N, D\) images and \(C, D\) texts"),
+        ({"texts": texts[:2]}, "needs labels below 2 known classes; got 2"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            scores.own({"labels": labels, "images": images, "texts": texts} | wrong)
+    with pytest.raises(ValueError, match="needs a column images"):
+        scores.own({"labels": labels, "texts": texts})

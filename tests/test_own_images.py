@@ -1,6 +1,7 @@
 """Images, roles and losses of one's own: read, divided, refused, and examined before a run."""
 
 import io
+import math
 from collections import Counter
 
 import numpy as np
@@ -14,7 +15,8 @@ from osnb import datasets, losses, models, protocols
 from osnb.base import user, workbook
 from osnb.book.cli import app
 from osnb.book.run import plan
-from osnb.experiment import Experiment, Machine, examined
+from osnb.experiment import Experiment, Machine, examined, predicted, pretraining
+from osnb.experiment.parts import sized
 
 ROLES = "class,role\na b,known\nc,known\nn,negative\nu,unknown\n"
 MY = "roles: roles.csv\nimages: images\nresize: 10\ncrop: 8\nepochs: 2\nfeatures: 8\nwidth: 4\n"
@@ -300,3 +302,141 @@ def test_a_class_whose_name_no_file_can_hold_is_refused_in_folders_and_lists(fol
     (folder / "roles.csv").write_bytes(b"class,role\na b,known\ncaf\xed\xa0\x80,known\n")
     with pytest.raises(ValueError, match=r"roles.csv is no csv file in UTF-8"):
         read(folder)
+
+
+def test_the_dry_run_names_nearly_equal_images_on_two_sides_and_no_others(folder, monkeypatch):
+    said = "\n".join(examined.benchmark(experiment(), Machine()))
+    assert "nearly" not in said  # all are drawn at random
+    rows = read(folder).rows.query("wnid == 'c'")
+    first, second, third = (
+        rows.loc[rows["split"] == split, "path"].iloc[0] for split in ("train", "test", "val")
+    )
+    photo = np.asarray(Image.open(folder / "images" / first)).astype(int)
+    again = (photo * 0.9 + 3).astype(np.uint8)  # darker: another file, other pixels
+    Image.fromarray(again).save(folder / "images" / second)
+    said = "\n".join(examined.benchmark(experiment(), Machine()))
+    assert "1 pairs on two sides look nearly the same" in said
+    assert all(f"{name} ({split})" in said for name, split in ((first, "train"), (second, "test")))
+    assert third not in said
+    monkeypatch.setattr(examined, "find_spec", lambda _: None)
+    said = "\n".join(examined.benchmark(experiment(), Machine()))
+    assert "nearly equal images were not looked for, which needs imagehash" in said
+
+
+# New images, and pixels as timm's networks want them
+
+TIMM = "network=timm backbone=resnet10t features=512 normalise=timm"
+
+
+def test_new_images_have_the_pixels_that_the_same_files_have_in_the_data_set(folder):
+    ours = read(folder, roles="")
+    new = datasets.new_images(folder / "images", shape=ours.shape, resize=10)
+    assert [*new.rows["sample"]] == sorted(ours.rows["path"])
+    order = ours.rows.sort_values("path").index.to_numpy()
+    assert torch.equal(new.read(np.arange(48)), ours.read(order))
+    grey = datasets.new_images(folder / "images" / "c" / "3.png", shape=(1, 8, 8), resize=8)
+    assert grey.read(np.array([0])).shape == (1, 1, 8, 8)
+    (folder / "list.csv").write_text("path\nimages/c/3.png\nimages/c/1.png\n")
+    listed = datasets.new_images(folder / "list.csv", shape=ours.shape, resize=10)
+    assert [*listed.rows["sample"]] == ["images/c/3.png", "images/c/1.png"]
+
+
+def test_new_images_that_are_not_there_or_twice_are_refused(folder):
+    (folder / "list.csv").write_text("path\nimages/c/3.png\nimages//c/3.png\n")
+    (folder / "empty").mkdir()
+    for name, reason in (("none", "no such folder of images"), ("empty", "holds no image file")):
+        with pytest.raises(FileNotFoundError, match=reason):
+            datasets.new_images(folder / name, shape=(3, 8, 8), resize=8)
+    with pytest.raises(ValueError, match=r"list.csv lists an image twice"):
+        datasets.new_images(folder / "list.csv", shape=(3, 8, 8), resize=8)
+
+
+def test_pixels_of_timm_are_those_of_its_own_config_in_training_and_for_new_images(folder):
+    import timm
+
+    own = timm.data.resolve_model_data_config(timm.create_model("resnet10t"))
+    (folder / "my.yaml").write_text("roles: roles.csv\nimages: images\n")
+    whole = sized(experiment(TIMM).settings)
+    side = own["input_size"][1]
+    assert (whole["crop"], whole["resize"]) == (side, math.floor(side / own["crop_pct"]))
+    exp = experiment(f"{TIMM} crop=32")
+    parts = exp.parts(Machine())
+    assert sized(exp.settings)["resize"] == math.floor(32 / own["crop_pct"]) > 32
+    network = exp.network(parts)
+    mean, std = (torch.tensor(own[name])[:, None, None] for name in ("mean", "std"))
+    images = torch.rand(4, 3, 32, 32)
+    direct = network.eval().trunk((images - mean) / std)
+    torch.testing.assert_close(network(images).features, direct)
+    torch.save(network.state_dict(), folder / "w.pt")
+    made = predicted.loaded(exp, parts, [folder / "w.pt"])
+    table, new = made.table(), predicted.of_new(made, folder / "images")[0]
+    both = table.merge(new, on="sample", suffixes=("", "_new"))
+    assert len(both) == len(table) > 12
+    np.testing.assert_allclose(both["max_logit"], both["max_logit_new"], rtol=1e-4, atol=1e-5)
+    assert both["max_logit"].nunique() > 12
+
+
+def test_pixels_of_timm_need_a_network_of_timm(folder):
+    with pytest.raises(ValueError, match="normalise=timm needs network=timm"):
+        experiment("normalise=timm")
+    with pytest.raises(ValueError, match="says nothing of the pixels of 'nonet'"):
+        models.timm_pixels("nonet")
+
+
+def test_a_window_that_is_not_given_is_64_pixels_of_a_short_side_as_long(folder):
+    (folder / "my.yaml").write_text("roles: roles.csv\nimages: images\n")
+    assert experiment().parts(Machine()).images.shape == (3, 64, 64)
+    assert sized(experiment("crop=9").settings)["resize"] == 9
+
+
+# What a pretraining could have seen
+
+TAG = "resnet18.a1_in1k"
+
+
+@pytest.mark.parametrize(
+    ("backbone", "name", "answer"),
+    [
+        (TAG, "tiger", "yes"),  # a class of ILSVRC
+        (TAG, "Tiger", "yes"),
+        (TAG, "n02129604", "yes"),
+        (TAG, "dog", "yes"),  # above many of them
+        (TAG, "Siberian tiger", "not known"),  # no noun of WordNet
+        (TAG, "octopus", "no"),
+        ("resnet18.x_in21k_ft_in1k", "octopus", "yes"),
+        ("resnet18.x_in12k", "octopus", "yes"),
+        ("resnet18", "tiger", "not known"),  # no tag
+        ("vit_base_patch16_clip_224.laion2b_ft_in1k", "octopus", "not known"),
+        ("vit_base_patch16_clip_224.laion2b_ft_in1k", "tiger", "yes"),
+        ("vit_base_patch16_clip_224.openai", "tiger", "not known"),
+    ],
+)
+def test_a_class_was_seen_if_a_data_set_of_the_tag_has_it_or_what_is_near(backbone, name, answer):
+    assert pretraining.seen({"backbone": backbone, "weights": "w.pth"}, name) == answer
+
+
+def test_random_weights_have_seen_nothing():
+    assert pretraining.seen({"backbone": TAG, "weights": ""}, "tiger") == "no"
+
+
+def test_the_report_of_a_folder_says_of_each_run_what_its_pretraining_could_have_seen(
+    tmp_path, monkeypatch
+):
+    from osnb.base import tables
+    from osnb.book import record
+    from osnb.book.report import strange
+
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    classes = ["cat", "tiger", "octopus", "crosshatched"]
+    table = pd.DataFrame({"sample": classes, "class": classes, "source": "x", "group": ""})
+    table = table.assign(label=[0, -2, -2, -2], role=["known", *["unknown"] * 3], pred=0, s=1.0)
+    stamp = {"settings": {"network": {"backbone": TAG, "weights": "w.pth"}}}
+    monkeypatch.setattr("osnb.base.stamps.read", lambda _: stamp)
+    run = {"notebook": "21_vaze_train", "run": "x", "state": "done"}
+    (tmp_path / "runs" / "21_vaze_train" / "x").mkdir(parents=True)
+    table.to_parquet(tmp_path / "runs" / "21_vaze_train" / "x" / "scores.parquet")
+    monkeypatch.setattr(record, "everything", lambda: [run, run | {"run": "not done"}])
+    text = strange.build().read_text()
+    assert "<td>no: octopus; not known: crosshatched; yes: tiger</td>" in text
+    assert "unknown classes in the pretraining" in text
+    assert tables.read(tmp_path / "runs/21_vaze_train/x/scores.parquet").attrs == stamp

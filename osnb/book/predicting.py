@@ -1,15 +1,18 @@
-"""A run of weights that are there already: its scores table and stamp are like any other's."""
+"""Weights that are there already: their scores table, as a run, and verdicts on new images."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from osnb import experiment
-from osnb.base import workbook
+import pandas as pd
+
+from osnb import experiment, scores
+from osnb.base import tables, workbook
 from osnb.book import record, runs
 from osnb.book.run import Plan, Refused, execute, once, plan
 from osnb.book.verify import params_file
+from osnb.evidence import samples
 
 
 def of_run(name: str, overrides: Mapping[str, Any]) -> tuple[Plan, list[Path]]:
@@ -19,24 +22,36 @@ def of_run(name: str, overrides: Mapping[str, Any]) -> tuple[Plan, list[Path]]:
         Refused: it is not done, nothing is changed, or a change would have trained otherwise.
         FileNotFoundError: its checkpoint is gone.
     """
-    (key, run), *more = record.named(name).items()
-    if more or run["state"] != "done" or not experiment.is_training(run["parameters"]):
-        raise Refused(f"{name} must be one training run that is done; it is {run['state']}")
-    if (file := params_file(run["notebook"], run["run"])) is None:
-        raise Refused(f"params/{run['notebook']} has no file any more that {key} is called after")
-    before = {k: v for k, v in run["parameters"].items() if k != "run"}
+    key, parameters, files = finished(name)
+    notebook, run = key.split("/")
+    if (file := params_file(notebook, run)) is None:
+        raise Refused(f"params/{notebook} has no file any more that {key} is called after")
+    before = {k: v for k, v in parameters.items() if k != "run"}
     planned = plan(file, before | dict(overrides))
-    old, new = experiment.of(run["parameters"]), experiment.of(planned.parameters)
+    old, new = experiment.of(parameters), experiment.of(planned.parameters)
     kept = ({k: v for k, v in x.recipe.settings.items() if k != "rules"} for x in (old, new))
     if old.settings == new.settings or next(kept) != next(kept) or old.seed != new.seed:
         raise Refused(
             f"{key}: name other test sets (--also) or rules (-p rules=plain), and no more"
         )
+    return planned, files
+
+
+def finished(name: str) -> tuple[str, dict[str, Any], list[Path]]:
+    """NOTEBOOK/RUN of one training run that is done, its parameters and its weights.
+
+    Raises:
+        Refused: the name is of another run, or of several.
+        FileNotFoundError: its checkpoint is gone.
+    """
+    (key, run), *more = record.named(name).items()
+    if more or run["state"] != "done" or not experiment.is_training(run["parameters"]):
+        raise Refused(f"{name} must be one training run that is done; it is {run['state']}")
     folder = workbook.out() / "runs" / key
     files = sorted(folder.glob("member*/checkpoint.pt")) or [folder / "checkpoint.pt"]
     if not files[0].is_file():
         raise FileNotFoundError(2, "no such file", str(files[0]))
-    return planned, files
+    return key, run["parameters"], files
 
 
 def predict(planned: Plan, files: Sequence[Path], model: str = "") -> dict[str, Any]:
@@ -65,6 +80,68 @@ def released(planned: Plan) -> list[Path]:
         raise Refused(f"{planned} names no weights (method=released): give --weights FILE")
     folder = workbook.data(planned.parameters["data"], "weights")
     return [folder / settings["training"]["weights"].format(split=settings["split"])]
+
+
+def verdicts(
+    parameters: Mapping[str, Any],
+    files: Sequence[Path],
+    images: Path,
+    *,
+    score: str,
+    rate: str,
+    at: float,
+    share: float = 0.0,
+    seed: int = 0,
+    model: str = "",
+) -> tuple[pd.DataFrame, float, list[str]]:
+    """A class or a rejection for each of some images that belong to no test set.
+
+    Args:
+        parameters: of a training, whose benchmark says how images are read and who is known.
+        files, model: as in `predict`.
+        images: a folder of them, a csv file that lists them, or one.
+        score: the rule, a column of the scores table.
+        rate: threshold; or what a threshold is chosen by on all test images of the benchmark, one
+            of `samples.RATES`, with the bound that `samples.chosen` keeps.
+        at: the threshold, or what is asked of the rate.
+        share, seed: as in `samples.chosen`.
+
+    Returns:
+        A row for each image, in order: sample, class, score, threshold, verdict (accept CLASS,
+        reject, or unreadable); the threshold; what there is to say of it all.
+
+    Raises:
+        FileNotFoundError: there are no such images.
+        ValueError: there is no such score, or no threshold can be chosen.
+    """
+    from osnb.experiment import predicted
+
+    exp = experiment.of(parameters)
+    where = experiment.Machine.of(parameters["machine"], data=parameters["data"])
+    made = predicted.loaded(exp, exp.parts(where), files, model=model)
+    names, (table, batches) = made.parts.names, predicted.of_new(made, images)
+    new, threshold, notes = _single(table, score), at, [*batches.skipped.values()]
+    if rate != "threshold":
+        tested = _single(made.table(), score)
+        side = samples.side(tested, score, next(iter(samples.roles(tested))))
+        threshold = samples.chosen(rate, at, side, share=share, seed=seed)["bound"]
+        notes += [f"chosen on the {len(tested.label)} test images of {exp.benchmark.name}"]
+    said = {"class": [names[c] for c in new.pred], "score": new.scores[score]}
+    said |= {"threshold": threshold}
+    said |= {"verdict": samples.verdicts(new._replace(classes=names), threshold)}
+    rows = table[["sample"]].assign(**said).set_index("sample", drop=False)
+    rows = rows.reindex(batches.given["sample"]).assign(sample=batches.given["sample"].to_numpy())
+    return rows.fillna({"class": "", "verdict": "unreadable"}), threshold, notes
+
+
+def _single(table: pd.DataFrame, score: str) -> scores.Own:
+    """One score of a scores table."""
+    told = [*tables.COLUMNS, "target", "target_log_odds"]  # these two know the label
+    if score not in (rules := table.columns.drop(told)):
+        raise ValueError(f"there is no score {score!r}: there are {', '.join(rules)}")
+    columns = (table[name].to_numpy() for name in ("label", "pred", score, "sample"))
+    label, pred, values, sample = columns
+    return scores.Own(label, pred, {score: values}, 0, sample, sample[:0])
 
 
 def _scored(

@@ -5,7 +5,7 @@ from functools import partial
 from osnb.base.catalogue import Catalogue
 from osnb.datasets import archives, made, own, quickdraw, readers, small
 from osnb.datasets.images import Batches, BrokenImage, Images, batches, joined, like, resident
-from osnb.datasets.own import conversions, write_png
+from osnb.datasets.own import conversions, new_images, write_png
 from osnb.datasets.small import counted, some
 from osnb.protocols.vaze import digit_classes
 

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from osnb.datasets.images import Images, kept
+from osnb.base.labels import UNKNOWN, written
+from osnb.datasets.images import Images, kept, like
 from osnb.datasets.photographs import BROKEN, TURNED
-from osnb.datasets.readers import by_class, photographs
+from osnb.datasets.readers import SUFFIXES, by_class, photographs
 from osnb.datasets.small import need
 from osnb.protocols import read_csv
 from osnb.protocols.palechor import SPLITS
@@ -30,8 +31,8 @@ def own_images(
     images: str,
     roles: str = "",
     shares: str = "6 2 2",
-    resize: int = 64,
-    crop: int = 64,
+    resize: int,
+    crop: int,
     window: str = "centre",
     cache: str = "",
 ) -> Images:
@@ -93,6 +94,42 @@ def listed(place: Path) -> pd.DataFrame:
     if (twice := table["path"].map(os.path.normpath).duplicated()).any():
         raise ValueError(f"{place}: {table.loc[twice, 'path'].iloc[0]!r} is listed twice")
     return table.sort_values(["wnid", "path"], ignore_index=True)
+
+
+def new_images(place: Path, *, shape: tuple[int, int, int], resize: int) -> Images:
+    """Images that belong to no data set, in the shape that a network wants.
+
+    Args:
+        place: a folder, of which all images count, however deep; a csv file with a column path,
+            from its own folder; or one image.
+        shape: (channels, S, S): the window of S pixels is cut from the centre.
+        resize: length of the short side before that, in pixels.
+
+    Returns:
+        Images whose rows have the path as sample, no class, and the label UNKNOWN.
+
+    Raises:
+        FileNotFoundError: there is no such place, or no image in it.
+        ValueError: a path is listed twice, or is no text in UTF-8.
+    """
+    if not place.exists():
+        raise FileNotFoundError(2, "no such folder of images, csv file or image", str(place))
+    base, paths = place.parent, [place.name]
+    if place.is_dir():
+        inside = (Path(at, name) for at, _, names in os.walk(place) for name in names)
+        shown = (path for path in inside if not path.name.startswith("."))
+        images = (path for path in shown if path.suffix.lower() in SUFFIXES)
+        base, paths = place, sorted(path.relative_to(place).as_posix() for path in images)
+    elif place.suffix.lower() not in SUFFIXES:
+        paths = [*read_csv(place, "path")["path"]]
+    if not paths:
+        raise FileNotFoundError(f"{place} holds no image file ({', '.join(SUFFIXES)})")
+    if len({*map(os.path.normpath, paths)}) < len(paths):
+        raise ValueError(f"{place} lists an image twice")
+    written(paths, f"an image of {place}")
+    table = pd.DataFrame({"sample": paths, "path": paths, "wnid": "", "split": "test"})
+    table = table.assign(role="unknown", label=UNKNOWN)
+    return like(photographs(base, table, resize=resize, crop=shape[-1], turn=True), shape)
 
 
 def write_png(images: Images, positions: np.ndarray, folder: Path) -> None:

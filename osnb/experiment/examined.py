@@ -5,21 +5,26 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
+from PIL import Image
 
 from osnb import datasets, losses
 from osnb.base import workbook
 from osnb.base.outputs import Outputs
-from osnb.experiment import Experiment, Machine, layers
+from osnb.experiment import Experiment, Machine, layers, pretraining
 from osnb.experiment.parts import STILL, Parts
 
 ROWS, CLASSES, WIDTH = 12, 5, 8  # of the outputs that a loss is tried on
 STEPS = 2  # that are timed
+NEAR = 8  # of 64 bits of each perceptual hash that nearly equal images may differ in
+SHOWN = 5  # pairs of them that are named
+EXTRA = "needs imagehash, of the extra train: pip install 'osnb[train]'"
 
 
 def loss(experiment: Experiment) -> None:
@@ -77,13 +82,20 @@ def benchmark(experiment: Experiment, machine: Machine) -> Iterator[str]:
     if "images" in reader:
         changed = datasets.conversions(Path(reader["images"]))
         yield from (f"{count} images {what}" for what, count in changed.items() if count)
-    yield from _duplicates(rows, _digests(parts))
+    digests, hashes = _digests(parts)
+    yield from _duplicates(rows, digests)
+    yield from _near(rows, hashes)
+    network = experiment.settings["network"]
+    if network.get("weights"):
+        classes = rows.loc[rows["role"] == "unknown", "wnid"].unique()
+        answers = [f"{name} {pretraining.seen(network, name)}" for name in classes]
+        yield f"could the pretraining have seen the unknown classes? {', '.join(answers)}"
     if experiment.settings["training"]["name"] == "plain":
         yield f"about {_seconds(experiment, parts):.0f} s of training on this machine"
 
 
-def _digests(parts: Parts) -> pd.Series:
-    """Of each row's pixels.
+def _digests(parts: Parts) -> tuple[pd.Series, np.ndarray]:
+    """Of each row's pixels: a digest, and perceptual hashes (N, H); H = 0 without imagehash.
 
     Raises:
         ValueError: images do not decode.
@@ -91,11 +103,27 @@ def _digests(parts: Parts) -> pd.Series:
     still = {"batch_size": STILL, "shuffle": False, "broken": "skip"}
     batches = parts.batches(parts.rows, **still)
     with warnings.catch_warnings(action="ignore"):  # all are named below
-        found = [workbook.digest(x.numpy().tobytes()) for pixels, _ in batches(0) for x in pixels]
+        every = (x.numpy() for pixels, _ in batches(0) for x in pixels)
+        found = [(workbook.digest(x.tobytes()), _hashes(x)) for x in every]
     if batches.skipped:
         reasons = "; ".join([*batches.skipped.values()][:5])
         raise ValueError(f"{len(batches.skipped)} images do not decode: {reasons}")
-    return pd.Series(found, parts.rows.index)
+    digests, hashes = zip(*found, strict=True)
+    return pd.Series(digests, parts.rows.index), np.array(hashes, np.uint64)
+
+
+def _hashes(image: np.ndarray) -> list[int]:
+    """Two hashes of 64 bits of an image (channels, S, S) in [0, 1]; none without imagehash.
+
+    They are of the grey image's low frequencies and of its gradients from left to right: stripes
+    are alike in the first, whatever they look like.
+    """
+    if not find_spec("imagehash"):
+        return []
+    from imagehash import dhash, phash
+
+    grey = Image.fromarray((255 * image.mean(axis=0)).round().astype(np.uint8))
+    return [int(str(of(grey)), 16) for of in (phash, dhash)]
 
 
 def _duplicates(rows: pd.DataFrame, digests: pd.Series) -> Iterator[str]:
@@ -113,6 +141,23 @@ def _duplicates(rows: pd.DataFrame, digests: pd.Series) -> Iterator[str]:
             )
     if len(same):
         yield f"{len(same)} images have the pixels of another one of their class and split"
+
+
+def _near(rows: pd.DataFrame, hashes: np.ndarray) -> Iterator[str]:
+    """A sentence on images that look nearly the same, on two sides of the division."""
+    if not hashes.size:
+        yield f"nearly equal images were not looked for, which {EXTRA}"
+        return
+    splits, pairs = rows["split"].to_numpy(), []
+    for i, own in enumerate(hashes):
+        alike = (np.bitwise_count(hashes[:i] ^ own) <= NEAR).all(axis=1)
+        pairs += [(j, i) for j in np.flatnonzero(alike & (splits[:i] != splits[i]))]
+    names = [f"{x.sample} ({x.split})" for x in rows.itertuples()]
+    shown = "; ".join(f"{names[j]} and {names[i]}" for j, i in pairs[:SHOWN])
+    advice = "Where two are one picture, remove one, or give both one `unit` in a csv"
+    if pairs:
+        more = "; ..." if len(pairs) > SHOWN else ""
+        yield f"{len(pairs)} pairs on two sides look nearly the same: {shown}{more}. {advice}"
 
 
 def _seconds(experiment: Experiment, parts: Parts) -> float:

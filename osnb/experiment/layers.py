@@ -217,6 +217,8 @@ def feasible(settings: dict[str, Any], changed: Mapping, facts: Mapping, where: 
         raise ValueError(
             f"{needing[0]} needs negatives or external images, and there are none: {where}"
         )
+    if settings["normalise"] == "timm" and settings["network"]["name"] != "timm":
+        raise ValueError(f"normalise=timm needs network=timm, whose backbone says it: {where}")
     rules, answer = settings["rules"]["name"], settings["answer"]["name"]
     if rules != "plain" and answer != "one":
         raise ValueError(

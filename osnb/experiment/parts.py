@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from osnb import datasets, losses, protocols, train
+from osnb import datasets, losses, models, protocols, train
 from osnb.base import workbook
 from osnb.base.labels import UNKNOWN
 from osnb.datasets.augment import AUGMENT, OPS
@@ -24,6 +24,7 @@ VALIDATION |= {
     for name, (known, negative) in KIM.items()
 }
 STILL = 256  # images per batch where nothing is trained
+SIDE = 64  # of the window of images of one's own, in pixels, where nothing says it
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,12 @@ class Parts:
         training, loss = self.settings["training"], self.settings["loss"]["name"]
         spare = training.get("placeholders", int(training["name"] == "osrci"))
         return self.known + spare + (loss == "background")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the known classes, in the order of their labels; an id where there is no name."""
+        known = self.classes[self.classes["role"] == "known"].sort_values("label")
+        return tuple(known["name"].where(known["name"] != "", known["wnid"]))
 
     @property
     def taught(self) -> pd.DataFrame:
@@ -138,6 +145,22 @@ def parts(experiment: "Experiment", machine: "Machine") -> Parts:
     )
 
 
+def sized(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A reader's settings, with the length and the window that 0 stands for.
+
+    With normalise=timm the backbone's own (`models.timm_pixels`), else a window of `SIDE` pixels
+    and a short side as long as the window.
+    """
+    reader = settings["reader"]
+    if "crop" not in reader:
+        return reader
+    side, share = reader["crop"] or SIDE, 1.0
+    if settings.get("normalise") == "timm":
+        pixels = models.timm_pixels(settings["network"]["backbone"])
+        side, share = reader["crop"] or pixels["input_size"][-1], pixels["crop_pct"]
+    return reader | {"crop": side, "resize": reader["resize"] or int(side / share)}
+
+
 def _augmented(settings: Mapping[str, Any]) -> dict[str, Any]:
     how = {k: v for k, v in settings["augmentation"].items() if k != "name"}
     if "ops" in how:
@@ -151,7 +174,7 @@ def _augmented(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _images(settings: Mapping[str, Any], machine: "Machine") -> datasets.Images:
     """The pixels of one reader, or of several as one data set."""
     roles = {k: v for k, v in settings["protocol"].items() if k == "roles"}
-    reader = settings["reader"] | roles
+    reader = sized(settings) | roles
     read = {name: _read(name, machine, reader) for name in reader["name"].split()}
     images = datasets.joined(read) if len(read) > 1 else read[reader["name"]]
     return datasets.resident(images, train.device()) if machine.resident else images

@@ -1,8 +1,9 @@
-"""The scores table of weights that are there already, on any test set; nothing is trained."""
+"""What weights that are there already say of any test set, or of new images; nothing is trained."""
 
 import importlib
 import inspect
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from torch import Tensor, nn
 
-from osnb import models, train
+from osnb import datasets, models, train
 from osnb.base import workbook
 from osnb.base.outputs import Outputs
-from osnb.experiment.parts import Parts
+from osnb.datasets.augment import AUGMENT
+from osnb.experiment.parts import STILL, Parts, sized
 from osnb.experiment.scored import Scores
 from osnb.experiment.trained import members
 
@@ -26,6 +28,25 @@ def predicted(
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """The scores table of an experiment with weights from files, and digests of what it rests on.
 
+    Args:
+        experiment, parts, files, model: as for `loaded`.
+
+    Returns:
+        The table; by name, sha256 of each file, and digests of the rows and pixels read.
+    """
+    table = loaded(experiment, parts, files, model=model).table()
+    sums = {f"weights/{i}": workbook.file_hash(file) for i, file in enumerate(files)}
+    if model:
+        source = inspect.getsourcefile(sys.modules[model.partition(":")[0]])
+        sums[f"model/{model}"] = workbook.file_hash(Path(str(source)))
+    return table, parts.inputs | sums
+
+
+def loaded(
+    experiment: "Experiment", parts: Parts, files: Sequence[Path], *, model: str = ""
+) -> Scores:
+    """What a network with weights from files says, and the rules that read it.
+
     Batch norm is folded into the convolutions of a copy, so that scores differ from those of the
     training's own table in the sixth digit.
 
@@ -36,9 +57,6 @@ def predicted(
             its network is looked for in the folder of the first.
         model: module:name of somebody's own network, called with classes=K; it gives logits
             (N, K) or `Outputs`. Else it is the experiment's.
-
-    Returns:
-        The table; by name, sha256 of each file, and digests of the rows and pixels read.
 
     Raises:
         ValueError: a file has the weights of another network, there are too few or too many, or
@@ -53,11 +71,28 @@ def predicted(
     still = [models.folded(member).to(train.device()) for member in networks]
     still = [Answering(each) for each in still] if model else still
     whole = nn.ModuleList(still) if len(still) > 1 else still[0]
-    sums = {f"weights/{i}": workbook.file_hash(file) for i, file in enumerate(files)}
-    if model:
-        source = inspect.getsourcefile(sys.modules[model.partition(":")[0]])
-        sums[f"model/{model}"] = workbook.file_hash(Path(str(source)))
-    return Scores(whole, parts, Path(files[0]).parent).table(), parts.inputs | sums
+    return Scores(whole, parts, Path(files[0]).parent)
+
+
+def of_new(made: Scores, place: Path) -> tuple[pd.DataFrame, datasets.Batches]:
+    """Scores of images that belong to no test set, and the batches that they came in.
+
+    Args:
+        made: of a network, from `loaded`.
+        place: a folder of images, a csv file that lists them, or one image. They are read as the
+            benchmark's own images are: at their length and window, or else at their size whole.
+
+    Returns:
+        A scores table, all labels UNKNOWN; batches, whose `given` rows are all images and whose
+        `skipped` says which do not decode.
+    """
+    shape, how = made.parts.images.shape, sized(made.parts.settings)
+    images = datasets.new_images(place, shape=shape, resize=how.get("resize", shape[-1]))
+    still = {"batch_size": STILL, "seed": 0, "shuffle": False, "transform": AUGMENT["none"]}
+    batches = datasets.batches(images, images.rows, broken="skip", **still)
+    with warnings.catch_warnings(action="ignore"):  # `skipped` names them
+        said = made.says(batches)
+    return made.rows("new", "", batches, said), batches
 
 
 def own(name: str, classes: int) -> nn.Module:

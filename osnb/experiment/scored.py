@@ -1,7 +1,7 @@
 """The scores table of an experiment: every rule on every test image, in one place."""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,9 +59,13 @@ class Scores:
         make = {"plain": dict, "fitted": self.fitted, "chosen": self.chosen}
         make |= {"latent": self.latent, "gaussians": self.gaussians}
         self.rules: Mapping[str, Rule] = make[rules or self.settings["rules"]["name"]]()
-        source = self.settings["reader"]["name"]
-        sets = [(source, self._groups(parts.test.rows), parts.test), *parts.far]
-        self.sets = [(*each, self.says(each[-1])) for each in sets]
+
+    @cached_property
+    def sets(self) -> list[tuple]:
+        """Source, groups, batches and outputs of every test set."""
+        source, test = self.settings["reader"]["name"], self.parts.test
+        sets = [(source, self._groups(test.rows), test), *self.parts.far]
+        return [(*each, self.says(each[-1])) for each in sets]
 
     def says(self, batches: Batches) -> Outputs:
         """What the networks of the run together say of an unshuffled pass.
@@ -78,11 +82,12 @@ class Scores:
 
     def table(self) -> pd.DataFrame:
         """One row per test image: who it is, and every rule's score."""
-        return pd.concat([self._rows(*each) for each in self.sets], ignore_index=True)
+        return pd.concat([self.rows(*each) for each in self.sets], ignore_index=True)
 
-    def _rows(
+    def rows(
         self, source: str, group: pd.Series | str, batches: Batches, out: Outputs
     ) -> pd.DataFrame:
+        """Part of the table: images of one source, in batches of which the network says `out`."""
         rows, known = batches.rows, self.known
         columns = scores.columns(out, rows["label"].to_numpy(), known=known)
         for name, rule in scores.POST_HOC.items():

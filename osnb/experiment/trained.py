@@ -33,11 +33,12 @@ def network(experiment: "Experiment", parts: Parts) -> nn.Module:
     name, how = _named(settings["network"])
     shape = {"classes": parts.outputs, "channels": parts.images.shape[0]}
     build = models.MODELS.bind(name, **how, **shape, size=parts.images.shape[1])
-    norm, channels = settings.get("normalise"), shape["channels"]
+    norm, pixels = settings.get("normalise"), {"channels": shape["channels"]}
+    pixels |= {"backbone": how.get("backbone", "")}
 
     def make() -> nn.Module:
         made = build()
-        return (models.normalising(made, norm, channels=channels) if norm else made).to(where)
+        return (models.normalising(made, norm, **pixels) if norm else made).to(where)
 
     where = train.device()
     workbook.seed_all(experiment.seed)

@@ -10,7 +10,7 @@ from osnb.base.catalogue import Catalogue
 from osnb.models import backbones, outside
 from osnb.models.backbones import Whitening, conv, conv_dropout, fast_conv, mlp, resnet9, wide
 from osnb.models.heads import HEADS, Flow, Network, Points
-from osnb.models.outside import NORMALISE, folded, from_timm, normalising, weighted
+from osnb.models.outside import NORMALISE, folded, from_timm, normalising, timm_pixels, weighted
 from osnb.models.rebuilding import dhrnet, ladder
 
 MODELS = Catalogue(

@@ -158,7 +158,26 @@ NORMALISE = Catalogue(  # mean and standard deviation of each channel, as releas
 )
 
 
-def normalising(network: nn.Module, name: str, *, channels: int) -> nn.Module:
+def timm_pixels(backbone: str) -> dict[str, Any]:
+    """How the pixels of a backbone's own images are prepared, as timm's `resolve_data_config` says.
+
+    Args:
+        backbone: its name in timm, perhaps with a tag: vit_tiny_patch16_224.augreg_in21k.
+
+    Returns:
+        input_size (channels, side, side), crop_pct (window over short side), mean, std, and others.
+
+    Raises:
+        RuntimeError: timm knows no such tag.
+        ValueError: timm says nothing of the backbone.
+    """
+    about = _timm().get_pretrained_cfg(backbone)
+    if about is None:
+        raise ValueError(f"normalise=timm: timm says nothing of the pixels of {backbone!r}")
+    return _timm().data.resolve_data_config(pretrained_cfg=about.to_dict())
+
+
+def normalising(network: nn.Module, name: str, *, channels: int, backbone: str = "") -> nn.Module:
     """The network, which from now on normalises the images of each call, (x - mean) / std.
 
     Everywhere outside images stay in [0, 1]: in caches, for generators, AugMix and ODIN, whose
@@ -167,13 +186,16 @@ def normalising(network: nn.Module, name: str, *, channels: int) -> nn.Module:
 
     Args:
         network: called with images (N, 3, H, W) in [0, 1].
-        name: in `NORMALISE`.
+        name: in `NORMALISE`, or timm for the backbone's own.
         channels: of the images to come.
+        backbone: its name in timm.
 
     Raises:
         ValueError: the images have other channels than the mean.
     """
-    mean, std = (torch.tensor(values)[:, None, None] for values in NORMALISE[name])
+    pixels = timm_pixels(backbone) if name == "timm" else {}
+    given = (pixels["mean"], pixels["std"]) if pixels else NORMALISE[name]
+    mean, std = (torch.tensor(values)[:, None, None] for values in given)
     if channels != len(mean):
         raise ValueError(
             f"normalise={name} needs {len(mean)} channels, images have {channels}: normalise=none"

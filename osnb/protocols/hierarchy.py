@@ -49,9 +49,8 @@ def _noun(wnid: str) -> tuple[str, str]:
     packed = _packed()
     if wnid not in packed:
         ids = list(packed)
-        named = [w for w in ids if str(wnid).replace(" ", "_") in lemmas(w)]
         place = max(bisect(ids, str(wnid)) - 1, 0)
-        near = ", ".join(f"{w} ({name(w)})" for w in (named or ids[place : place + 2])[:5])
+        near = ", ".join(f"{w} ({name(w)})" for w in (named(wnid) or ids[place : place + 2])[:5])
         raise KeyError(f"{wnid!r} is no noun id of WordNet 3.0; nearest: {near}")
     return packed[wnid]
 
@@ -68,6 +67,12 @@ def lemmas(wnid: str) -> tuple[str, ...]:
         KeyError: no such noun, with the nearest ones; all functions here say so.
     """
     return tuple(_noun(wnid)[0].split(" "))
+
+
+def named(word: str) -> tuple[str, ...]:
+    """The synsets that a word is one of, whatever its capitals; the synset itself for a wnid."""
+    given = f" {str(word).strip().replace(' ', '_').lower()} "
+    return tuple(w for w, (words, _) in _packed().items() if given in f" {w} {words.lower()} ")
 
 
 def name(wnid: str) -> str:

@@ -11,17 +11,20 @@ import numpy as np
 
 from osnb.base.labels import NEGATIVE, UNKNOWN, roles, written
 from osnb.base.outputs import Outputs
-from osnb.scores.rules import POST_HOC, SCORES, feature_norm, predicted
+from osnb.scores.features import zero_shot
+from osnb.scores.rules import POST_HOC, READ, SCORES, feature_norm, max_softmax, predicted
 
 LOGIT = re.compile(r"logit_\d+")
 INDEX = {"", "__index_level_0__"}  # pandas' row numbers in csv and parquet
 TOLD = {"sample", "source", "role", "group", "class", "label", "labels", "pred", "logits"}
+TOLD |= {"images", "texts"}  # embeddings
 TOLD |= {"target", "target_log_odds"}  # of our tables: they know the label, so they are no scores
 ALIASES = {  # names that others give to our columns
     "label": ("labels", "y_true", "target", "targets", "true_label", "ground_truth", "gt", "y"),
     "pred": ("preds", "prediction", "predictions", "predicted", "y_pred"),
     "sample": ("path", "file", "filename", "file_name", "image", "image_path", "id"),
 }
+NEGLABEL = 0.01  # temperature of Jiang et al. 2024; MCM's is 1, Ming et al. 2022
 ROLE_WORDS = {"unknown": UNKNOWN, "negative": NEGATIVE}  # of labels that are text
 RULES = {k: rule for k, rule in {**SCORES, **POST_HOC}.items() if rule is not feature_norm}
 
@@ -55,15 +58,19 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
 
     Args:
         columns: label (N,); then pred (N,) and scores (N,) each, or logits, (N, C) under that name
-            or (N,) each as logit_0 to logit_{C-1}; sample and class (N,) are kept. Names of
+            or (N,) each as logit_0 to logit_{C-1}, or embeddings, images (N, D) and texts (C, D),
+            of a network that compares both; sample and class (N,) are kept. Names of
             `ALIASES` do where ours are not there. Labels are whole numbers, or names of classes,
             "unknown" and "negative" with a pred of names. Without a label -2, -1 is unknown.
-        known: K, the first of the C logits that are known classes; 0 for all of them.
+        known: K, the first of the C logits or texts that are known classes; 0 for all of them.
+            The other texts are NegLabel's negative words.
         names: scores to keep; all if empty.
 
     Returns:
-        Every rule of `SCORES` and `POST_HOC` that needs logits alone, if there are logits; then
-        the columns without another meaning, which replace a rule of their name. Text is no score.
+        Every rule of `SCORES` and `POST_HOC` that needs logits alone, if there are logits. Texts
+        give logits (`zero_shot`, temperature .01), MCM, and NegLabel as log-odds, which never tie
+        at 1. Then the columns without another meaning, which replace a rule of their name. Text is
+        no score.
 
     Raises:
         ValueError: a column is missing, of another length or no numbers, holds a NaN, a label is
@@ -73,13 +80,21 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
     columns, classes = _numbered(columns)
     label = _labels(columns)
     logits = _logits_of(columns)
+    if compared := logits is None and np.ndim(columns.get("texts")) == 2:
+        if "images" not in columns:
+            raise ValueError(_needs("images", columns))
+        logits = zero_shot(columns["images"], columns["texts"], temperature=NEGLABEL).logits
     if (label == NEGATIVE).any() and not (label == UNKNOWN).any():
         label = np.where(label == NEGATIVE, UNKNOWN, label)
         notes.append("label -1 is read as unknown, since no label is -2; beside -2 it is negative")
     if logits is None and known:
-        raise ValueError(f"known={known} counts logits, and there are none")
+        raise ValueError(f"known={known} counts logits or texts, and there are none")
     known = known or (0 if logits is None else logits.shape[1])
     table = {} if logits is None else _computed(logits, label, known)
+    if compared:
+        table["mcm"] = max_softmax(Outputs(logits[:, :known] * NEGLABEL), known=known)
+    if compared and logits.shape[1] > known:
+        table["neglabel"] = READ["log_odds"](Outputs(logits), known=known)
     given = {k: v for k, v in columns.items() if k not in TOLD | INDEX and not LOGIT.fullmatch(k)}
     if text := [
         k for k, v in given.items() if np.asarray(v).dtype.kind in "OUS" and k not in names

@@ -249,11 +249,9 @@ def run(
     Runs of size own leave their results under runs/ in the folder where this is called.
     """
     from osnb.book.run import plan
-    from osnb.book.run.plans import read
 
     given, named, there = overrides(p), {}, _files(files)
-    if any(read(file).get("size") == "own" for file in there):
-        os.environ.setdefault("OSNB_OUT", str(Path.cwd()))
+    at_home(there)
     for file in there:
         first = plan(file, given)
         seed = first.parameters.get("seed", 0)
@@ -263,6 +261,14 @@ def run(
             if same.parameters != each.parameters:
                 raise ValueError(f"{other} and {file} would both make {each}: rename one of them")
     start([each for each, _ in named.values()], **options)
+
+
+def at_home(files: list[Path]) -> None:
+    """Let the working folder be the one that is written under if a params file is of size own."""
+    from osnb.book.run.plans import read
+
+    if any(read(file).get("size") == "own" for file in files):
+        os.environ.setdefault("OSNB_OUT", str(Path.cwd()))
 
 
 def _files(texts: list[str]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Commands about scores of any origin: of weights, rules, measures, a threshold to decide by."""
+"""Commands about scores of any origin: their measures, and a threshold to decide by."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,7 +8,6 @@ import typer
 from osnb.base import workbook
 from osnb.book import record
 from osnb.book.cli.look import Json, written
-from osnb.book.cli.make import Overrides, overrides
 
 UNITS = {"sample": "samples", "class": "classes"}
 AGAINST = "Second file on the same samples: FILE less this one."
@@ -23,15 +22,11 @@ PROMISES = {  # what a threshold is worth, by the name in the column `promise`
 }
 NONE = "none: no threshold is shown to keep {rate} at {side} {at:g}, so everything is rejected"
 BEYOND = "this is about samples drawn like these: of other unknown classes it says nothing"
-ALSO = "Another reader whose test images are unknown too, repeatable."
-WEIGHTS = "File of weights: a checkpoint of ours, tensors by name, or released ones."
-BENCHMARK = "For weights: FOLDER/NOTEBOOK/RUN.yaml, a params file of an experiment."
-MODEL = "Your own network, MODULE:NAME, called with classes=K; it gives logits (N, K)."
 CONVENTIONS = "The scores under the rules of public libraries."
 CHOOSE = "Pick on half the unknown classes, report the others."
 TEST = "Other samples; if left out, half of FILE, at random."
 TO_COME = "Of the unknown among samples to come; as in FILE if 0."
-Known = Annotated[int, typer.Option(help="Logits that are known classes; all if 0.")]
+Known = Annotated[int, typer.Option(help="Logits or texts that are known classes; all if 0.")]
 Seed = Annotated[int, typer.Option(help="Of the draws.")]
 Names = Annotated[list[str] | None, typer.Option("--score", help="Score to keep; all if none.")]
 
@@ -53,7 +48,9 @@ def score(
 
     FILE has the columns label (known class from 0, negative -1, unknown -2), pred and one or more
     of scores (higher: more known); or label and logits, logit_0 to logit_{K-1} (in npz: labels
-    (N,) and logits (N, K)), of which MSP, max logit, energy and entropy are computed. label and
+    (N,) and logits (N, K)), of which MSP, max logit, energy and entropy are computed; or, in npz,
+    labels with embeddings, images (N, D) and texts (C, D), the K known classes first, of which MCM
+    is computed, and with --known K, from the texts behind these, NegLabel. label and
     pred may be names of classes, with "unknown" and "negative". Optional columns: sample (id),
     class (true class, for --unit class). Usual other names, such as y_true, do as well.
 
@@ -65,19 +62,19 @@ def score(
 
     if unit not in UNITS:
         raise ValueError(f"--unit is one of {', '.join(UNITS)}; got {unit!r}")
-    _csv(out)
+    only_csv(out)
     files, draws = [file, against] if against else [file], {"seed": seed, "resamples": resamples}
     samples = [_own(path, known, names or ()) for path in files]
     notes = [note for sample in samples for note in sample.notes]
     if conventions or choose:
         rows, title = _apart(samples[0], choose, notes, **draws)
-        return _write({"files": [str(file)], "notes": notes, "rows": rows}, json, out, title)
+        return write({"files": [str(file)], "notes": notes, "rows": rows}, json, out, title)
     if against:
         samples[1] = of.matched(*samples)
     rows = list(of.measures(samples, unit, **draws))
     notes += ([UNKNOWABLE] if "none" in of.roles(samples[0]) else []) + of.turned(rows)
     about = {"files": [*map(str, files)], "unit": unit, "notes": notes, "rows": rows}
-    return _write(about | draws, json, out, f"95 % intervals over {UNITS[unit]}")
+    return write(about | draws, json, out, f"95 % intervals over {UNITS[unit]}")
 
 
 def _apart(own, choose: bool, notes: list[str], **draws: int) -> tuple[list[dict], str]:
@@ -121,7 +118,7 @@ def threshold(
     asked = {k: v for k, v in {"tpr": tpr, "fpr": fpr, "risk": risk}.items() if v}
     if len(asked) != 1:
         raise ValueError(f"needed: one of --tpr, --fpr and --risk; got {len(asked)}")
-    _csv(out)
+    only_csv(out)
     ((rate, at),) = asked.items()
     samples = [_single(each, known, name) for each in ([file, test] if test else [file])]
     held_out, others = samples if test else of.halves(samples[0], seed=seed)
@@ -129,15 +126,14 @@ def threshold(
     if out:
         _verdicts(out, others, of.verdicts(others, rows[0]["threshold"]))
     notes = [note for sample in samples for note in sample.notes]
-    notes += [*_promised(rate, at, rows), BEYOND]
-    rows = [{k: None if v != v else v for k, v in row.items()} for row in rows]  # json has no NaN
+    notes += promised(rate, at, rows)
     counts = {"calibration": len(held_out.label), "test": len(others.label)}
     about = {"files": [str(x) for x in (file, test) if x], "seed": seed, "share": share, **counts}
     title = "{calibration} samples choose, {test} test; intervals of 95 %".format(**counts)
-    _write(about | {"notes": notes, "rows": rows}, json, None, title)
+    write(about | {"notes": notes, "rows": rows}, json, None, title)
 
 
-def _promised(rate: str, at: float, rows: list[dict[str, Any]]) -> list[str]:
+def promised(rate: str, at: float, rows: list[dict[str, Any]]) -> list[str]:
     """What each threshold is worth, in a sentence."""
     words = {"rate": rate.upper() if rate != "risk" else rate, "at": at}
     words["side"] = "least" if rate == "tpr" else "most"
@@ -148,90 +144,7 @@ def _promised(rate: str, at: float, rows: list[dict[str, Any]]) -> list[str]:
     return [*sentences, BEYOND]
 
 
-def predict(
-    run: Annotated[str, typer.Argument(metavar="[RUN]", help="A finished training run.")] = "",
-    also: Annotated[list[str] | None, typer.Option(metavar="READER", help=ALSO)] = None,
-    weights: Annotated[Path | None, typer.Option(help=WEIGHTS)] = None,
-    benchmark: Annotated[Path | None, typer.Option(help=BENCHMARK)] = None,
-    model: Annotated[str, typer.Option(metavar="MODULE:NAME", help=MODEL)] = "",
-    p: Overrides = None,
-):
-    """Scores of a trained network on any test set; nothing is trained.
-
-    \b
-    osnb predict paper_cifar10_softmax --also textures --also scenes
-    osnb predict --benchmark params/21_vaze_train/paper_tinyimagenet_released.yaml -p split=3
-    osnb predict --benchmark own/21_vaze_train/mine.yaml --weights mine.pt --model mine:network
-    """
-    from osnb.book import predicting
-    from osnb.book.run import plan
-
-    if bool(run) == bool(benchmark) or (run and (weights or model)):
-        raise ValueError("need a finished RUN, or --benchmark FILE with what belongs to weights")
-    more = {"also": " ".join(also), "counts": ""} if also else {}
-    if run:
-        planned, files = predicting.of_run(run, overrides(p) | more)
-    else:
-        planned = plan(benchmark, overrides(p) | more)
-        files = [weights] if weights else predicting.released(planned)
-    end = predicting.predict(planned, files, model)
-    if end["state"] != "done":
-        raise ValueError(end["error"]["value"])
-    print(f"{planned}: {planned.directory / 'scores.parquet'}, {end['seconds']:.0f} s")
-
-
-def rules(
-    run: Annotated[str, typer.Argument(help="A training run that is done: RUN or NOTEBOOK/RUN.")],
-    machine: Annotated[str, typer.Option(help="As in training notebooks: workers=4 ...")] = "",
-    out: Annotated[Path | None, typer.Option(help="csv file of all scores to write.")] = None,
-    save: Annotated[bool, typer.Option("--save", help="Keep the measures in figures/.")] = False,
-):
-    """Thirty rules on one trained network: AUROC and seconds of each.
-
-    Features are kept as features.npz beside the run. The file of --out is one for `osnb score`.
-    --save writes rules.csv and its stamp: AUROC with intervals, and the best rule as picked on half
-    of the unknown classes. Thirteen rules are pytorch-ood's, which has to be installed.
-    """
-    from osnb import experiment
-    from osnb.experiment import cached
-
-    _csv(out)
-    found = record.named(run)
-    if len(found) != 1:
-        raise ValueError(f"need one run; {run!r} means {', '.join(found)}")
-    ((key, content),) = found.items()
-    parameters = content["parameters"]
-    where = experiment.Machine.of(machine, data=parameters.get("data", ""))
-    if not experiment.is_training(parameters):
-        raise ValueError(f"need a run that trains; {key} has no benchmark, method and regime")
-    kept = cached.said(experiment.of(parameters), workbook.out() / "runs" / key, where)
-    table, seconds = cached.scored(kept)
-    if out:
-        workbook.write_csv(out, table.drop(columns="task"))
-    if save:
-        _save(key, parameters, table, inputs={"checkpoint": str(kept["checkpoint"])})
-    print(f"{key}: AUROC of {len(seconds)} rules, known against")
-    print(cached.compared(table, seconds).to_string(float_format="{:.3f}".format))
-
-
-def _save(key: str, parameters: dict[str, Any], table, inputs: dict[str, str]) -> None:
-    """Measures of the rules as figures/NOTEBOOK/SIZE_rules_RUN/rules.csv, with a stamp."""
-    from osnb import scores
-    from osnb.book import runs
-    from osnb.evidence import samples
-
-    own = scores.own({k: x.to_numpy() for k, x in table.items() if k != "task"})
-    groups = table["task"].str.split().str[-1].to_numpy()  # "letters far" and "far" are far
-    measured = samples.measured(own, groups, seed=0, resamples=2000)
-    notebook, run = key.split("/")
-    name = run.replace("_", "_rules_", 1)  # no run of params/, and none for `tables.collect`
-    follows = runs.follows_from(notebook, parameters | {"run": name})
-    folder = workbook.out() / "figures" / notebook / name
-    here = runs.Run(notebook, name, folder, follows)
-    here.save("rules", table=measured, inputs=inputs)
-
-
-def _csv(out: Path | None) -> None:
+def only_csv(out: Path | None) -> None:
     if out and out.suffix != ".csv":
         raise ValueError(f"--out writes .csv; got {out.name!r}")
 
@@ -253,15 +166,16 @@ def _verdicts(out: Path, samples, verdicts: list[str]) -> None:
     workbook.write_csv(out, pd.DataFrame(rows))
 
 
-def _write(content: dict[str, Any], json: Path | None, out: Path | None, title: str) -> None:
+def write(content: dict[str, Any], json: Path | None, out: Path | None, title: str) -> None:
     """The rows as a csv file, if one is wanted, and as json or else as a table."""
     import pandas as pd
 
     table = pd.DataFrame(content["rows"])
     if out:
         workbook.write_csv(out, table)
-    if json:
-        return written(json, content)
+    if json:  # which has no NaN
+        rows = [{k: None if v != v else v for k, v in row.items()} for row in content["rows"]]
+        return written(json, content | {"rows": rows})
     print(title)
     print(record.plain(table.to_string(index=False, float_format="{:.4f}".format)))
     for note in content["notes"]:
@@ -302,4 +216,4 @@ def _columns(file: Path) -> dict[str, Any]:
     return {name: table[name].to_numpy() for name in table.column_names}
 
 
-COMMANDS = (predict, score, threshold, rules)
+COMMANDS = (score, threshold)

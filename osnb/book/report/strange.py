@@ -7,14 +7,16 @@ this machine, and no script: of nbconvert's html the tags of texts, tables and p
 
 import re
 import shutil
+from collections import defaultdict
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import bleach
 
-from osnb.base import workbook
+from osnb.base import tables, workbook
 from osnb.book import record, runs
+from osnb.experiment import pretraining
 
 TAGS = "a blockquote br code div em h1 h2 h3 h4 h5 h6 hr img li ol p pre span strong ul"
 TAGS += " table tbody td th thead tr"
@@ -23,7 +25,8 @@ FORMS = ["image/svg+xml", "image/png", "image/jpeg", "text/html", "text/plain"] 
 LONG = 20_000_000  # characters of a page
 STYLE = """body{max-width:60em;margin:2em auto;font-family:sans-serif}img{max-width:100%}
 pre{overflow:auto;background:#f4f4f4;padding:.5em}td,th{padding:.1em .8em;text-align:left}"""
-COLUMNS = ("notebook", "run", "state", "seconds")
+SEEN = "unknown classes in the pretraining"
+COLUMNS = ("notebook", "run", "state", "seconds", SEEN)
 
 
 def cleaned(notebook: dict[str, Any]) -> dict[str, Any]:
@@ -84,6 +87,7 @@ def build() -> Path:
         _write(target / f"{run['run']}.html", run["run"], exporter.from_filename(str(notebook))[0])
     rows = ["".join(f"<th>{name}</th>" for name in COLUMNS)]
     for run in every:
+        run[SEEN] = _pretrained(run)
         cells = {name: escape(str(run.get(name, ""))) for name in COLUMNS}
         if run in done:
             cells["run"] = f'<a href="{cells["run"]}.html">{cells["run"]}</a>'
@@ -91,6 +95,17 @@ def build() -> Path:
     table = "".join(f"<tr>{row}</tr>" for row in rows)
     _write(target / "index.html", "Runs", f"<table>{table}</table>")
     return target / "index.html"
+
+
+def _pretrained(run: dict[str, Any]) -> str:
+    """Which unknown classes the network of a training could have seen before; see `pretraining`."""
+    file = workbook.out() / "runs" / run["notebook"] / run["run"] / "scores.parquet"
+    if not file.is_file():
+        return ""
+    table, of = tables.read(file), defaultdict(list)
+    for name in table.loc[table["role"] == "unknown", "class"].unique():
+        of[pretraining.seen(table.attrs["settings"]["network"], name)].append(name)
+    return "; ".join(f"{answer}: {', '.join(names)}" for answer, names in sorted(of.items()))
 
 
 def _write(path: Path, title: str, body: str) -> None:
