@@ -32,6 +32,42 @@ def answer(name, where, source):
     return decision(CLAIMS[name], where, Basis(source, ""))
 
 
+# What a number is, in words
+
+
+WORDS = {"auroc": "AUROC", "oscr": "OSCR area", "accuracy": "accurac", "gamma_minus": "gamma-"}
+WORDS |= {"gamma_plus": "gamma+", "average_precision": "average precision", "aurc": "AURC"}
+COMPARED = [name for name, row in CLAIMS.items() if not row["predicate"]]
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_the_words_for_a_number_name_its_measures_its_rates_and_its_margin(name):
+    row = CLAIMS[name]
+    for measure in row["measure"].replace(" and ", "|").replace("; ", "|").split("|"):
+        kind, at, rate = measure.partition("_at_")
+        assert WORDS.get(measure, "CCR" if kind == "ccr" else "") in row["number"]
+        assert rate in row["number"] if at else True
+    assert row["margin"].lstrip("-") in row["number"] or " " in row["margin"]
+
+
+@pytest.mark.parametrize("name", [name for name in COMPARED if name.startswith("palechor")])
+def test_the_words_for_a_number_say_whether_it_is_of_negatives_or_of_unknowns(name):
+    row = CLAIMS[name]
+    asked = row["at"] + row["left"] + row["right"]
+    if row["measure"] not in ("accuracy", "gamma_plus"):  # these are of known images
+        for task, word in (("negative", "negatives"), ("unknown", "unknowns")):
+            assert f"task={task}" not in asked or word in row["number"]
+    assert ("validation" in row["number"]) == ("task=validation" in asked)
+
+
+@pytest.mark.parametrize("name", [name for name in COMPARED if "cub" in CLAIMS[name]["scope"]])
+def test_the_words_for_a_number_tell_hard_alone_from_hard_with_medium(name):
+    row = CLAIMS[name]
+    tasks = [x.split()[0] for side in ("at", "left", "right") for x in row[side].split("task=")[1:]]
+    tasks += ["hard"] * ("easy and hard" in row["at"])
+    assert ("Hard+Medium" in row["number"]) == any(x in ("hard", "easy|hard") for x in tasks)
+
+
 # Evidence
 
 

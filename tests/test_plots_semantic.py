@@ -65,7 +65,7 @@ def test_an_auroc_of_each_class_averages_to_that_of_all_samples():
 
 def test_every_class_is_a_point():
     lines = plots.class_likeness(POINTS).axes[0].lines
-    drawn = [(x, y) for line in lines[:2] for x, y in zip(*line.get_data(), strict=True)]
+    drawn = [(round(x), y) for line in lines[:2] for x, y in zip(*line.get_data(), strict=True)]
     wanted = POINTS[["steps", "auroc"]].itertuples(index=False, name=None)
     assert sorted(drawn) == sorted(wanted)
 

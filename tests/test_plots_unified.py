@@ -108,6 +108,19 @@ def test_curves_are_those_of_the_metric_and_none_is_below_the_perfect_one(sample
     assert (both["risk"] >= both["least"] - 1e-12).all()
 
 
+def test_no_method_is_below_the_perfect_ranking_where_another_has_fewer_right_samples(samples):
+    worse = (samples["printed"] == "Baseline") & (samples.index % 2 == 0)
+    samples = samples.assign(kind=samples["kind"].mask(worse, "wrong prediction"))
+    samples["score"] = samples["kind"].eq("").astype(float)  # each as good as it can be
+    found = selective.risk_points(samples, most=1000)
+    best = found[found["printed"] == "perfect ranking"].set_index(["panel", "coverage"])["risk"]
+    least = found.join(best.rename("least"), on=["panel", "coverage"])
+    apart = (least["risk"] - least["least"]).groupby(least["printed"]).max()
+    assert (least["risk"] >= least["least"] - 1e-12).all()
+    assert apart["Ensemble"] == 0
+    assert apart["Baseline"] > 0
+
+
 def test_methods_that_are_not_shown_are_grey_and_share_one_name(samples):
     points = selective.risk_points(samples, most=20)
     figure = plots.risk_curves(points, risk=0.1, shown=["Ensemble"])

@@ -37,14 +37,17 @@ def risk_points(samples: pd.DataFrame, *, most: int = 200) -> pd.DataFrame:
 
     Returns:
         panel, printed, coverage, risk (rates); "perfect ranking" has all right samples first, as
-        many as those of the panel's first method.
+        many as the panel's most accurate method has, so that no curve is below it.
 
     Raises:
         ValueError: a column is missing, or a score is NaN.
     """
     need(samples, SAMPLES)
-    first = samples["printed"] == samples.groupby("panel")["printed"].transform("first")
-    perfect = samples[first].assign(printed=PERFECT, score=lambda x: x["kind"].eq("").astype(float))
+    scored = samples.assign(right=samples["kind"].eq("").astype(float))
+    right = scored.groupby(["panel", "printed"])["right"].mean()
+    most_right = right.groupby("panel").idxmax()
+    perfect = scored.set_index(["panel", "printed"], drop=False).loc[most_right]
+    perfect = perfect.assign(printed=PERFECT, score=perfect["right"])
     points = _ranked(pd.concat([perfect, samples])).drop(columns="threshold")
     curves = points.groupby(["panel", "printed"], sort=False)
     at, size = curves.cumcount(), curves["risk"].transform("size")

@@ -162,7 +162,7 @@ def confidence_history(history: pd.DataFrame) -> Figure:
     seeds = history.groupby(["benchmark", "method"])["seed"].nunique()
     several = f"line: mean of {count(seeds)} seeds; band: from the least seed to the largest"
     about = several if seeds.max() > 1 else "one seed"
-    return finished(figure, x="epoch", y="mean confidence", about=about)
+    return finished(figure, x="epoch", y="mean; higher is better", about=about)
 
 
 @laid_out
@@ -262,7 +262,7 @@ def class_numbers(points: pd.DataFrame) -> Figure:
     names = ("AUROC", "sd of AUROC over draws", "average precision")
     for ax, name in zip(axes[0], names, strict=True):
         ax.set(xscale="log", ylabel=name)
-    about = "band: 95 % of the draws; dashed: sd of one class by the root of n"
+    about = "band: 95 % of the draws; dashed: sd of one class, divided by √n"
     return finished(figure, x="unknown classes drawn", about=about)
 
 
@@ -308,17 +308,20 @@ def least_cost(points: pd.DataFrame, *, wrong: float, rejection: float) -> Figur
     """
     need(points, ["panel", "printed", "coverage", "risk", "cost", "cheapest"])
     methods = looks(present(points["printed"]))
-    titles = {"risk": "errors among accepted", "cost": "cost a sample"}
+    titles = {"risk": "errors among accepted", "cost": "cost per sample"}
     figure, axes = panels(points["panel"].nunique(), 2, width=4.6, height=2.9)
     for pair, (name, part) in zip(axes, points.groupby("panel", sort=False), strict=True):
-        marks = part.groupby("printed", sort=False)["cheapest"]
-        styles = {n: methods[n] | {"markevery": [int(m.argmax())]} for n, m in marks}
+        marks = enumerate(part.groupby("printed", sort=False)["cheapest"])
+        styles = {  # a marker below another one is larger than it
+            n: methods[n] | {"markevery": [int(m.argmax())], "markersize": max(12 - 2 * k, 4)}
+            for k, (n, m) in marks
+        }
         for ax, (value, y) in zip(pair, titles.items(), strict=True):
-            line = {"linewidth": 1.2, "marks": 1, "markersize": 8, "mec": "black"}
+            line = {"linewidth": 1.2, "marks": 1, "mec": "black"}
             lines(ax, part, "coverage", value, by="printed", styles=styles, **line)
             ax.set(xlim=(-0.03, 1.03), ylabel=y)
         pair[0].set(title=name, ylim=(-0.02, 1.02))
-        pair[1].set(title=f"wrong costs {wrong:g}, rejection {rejection:g}")
+        pair[1].set(title=f"the same: wrong costs {wrong:g}, rejection {rejection:g}")
     return finished(figure, x="coverage")
 
 

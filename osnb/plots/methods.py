@@ -191,9 +191,11 @@ def class_likeness(points: pd.DataFrame) -> Figure:
     need(points, ["data", "group", "steps", "auroc"])
     figure, parts = facets(points, "data", width=4.2, height=3, wrap=2, sharey=True)
     for ax, part, _ in parts:
-        for group, look in looks(present(part["group"], GROUPS), GROUPS).items():
-            place = part.loc[part["group"] == group, ["steps", "auroc"]]
-            draw.points(ax, *place.to_numpy().T, look)
+        groups = looks(present(part["group"], GROUPS), GROUPS)
+        for k, (group, look) in enumerate(groups.items()):
+            place = part.loc[part["group"] == group, ["steps", "auroc"]].to_numpy()
+            beside = 0.2 * (k - (len(groups) - 1) / 2)  # the groups of a step stand side by side
+            draw.points(ax, place[:, 0] + beside, place[:, 1], look)
         ax.axhline(0.5, color="0.4", linewidth=0.8, linestyle=(0, (1, 2)), label="random score")
         ax.locator_params(axis="x", integer=True)
     return finished(figure, x="steps in WordNet to the closest known class", y="AUROC of the class")

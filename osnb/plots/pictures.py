@@ -316,7 +316,7 @@ def _curves(ax: Axes, table: pd.DataFrame, score: str, counts: pd.DataFrame) -> 
         marker = look.pop("marker")
         ax.plot(*metrics.oscr(known[score].to_numpy(), correct, other), **look)
         ax.plot(rate[role], rate["known"], marker, color=look["color"], mec="black", ms=8)
-    ax.set(xlabel="false positive rate", ylabel="correct classification rate", title="OSCR")
+    ax.set(xlabel="false positive rate", ylabel="correct classification rate", title="OSCR; marks: the threshold")
     ax.set(xlim=(-0.02, 1.02), ylim=(0, room_above(correct.mean())))
 
 
@@ -328,7 +328,7 @@ def _cells(ax: Axes, counts: pd.DataFrame) -> None:
     texts.loc[texts.index != "known", "right"] = "–"  # not possible
     look = {"cmap": "Greys", "annot": texts, "fmt": "", "annot_kws": {"color": "black"}}
     heat(ax, shares.rename(columns=OUTCOMES), low=0, high=2, **look)  # black stays readable
-    ax.set_title("samples, and share of the role")
+    ax.set_title("images, and share of the row")
 
 
 def _strip(ax: Axes, rows: pd.DataFrame, images: np.ndarray, *, score: str, name: str) -> None:
