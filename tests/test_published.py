@@ -21,7 +21,7 @@ CLAIMS = {
     "section": f"Abstract|(Abstract, )?{PLACE}",
     "stated": "abstract|text|table|law",
     "claim": r"[A-Z(].*\.",
-    "quote": r"[A-Za-z(].*" + DASH,
+    "quote": r"[A-Za-z(].*",
     "number": ".+" + DASH,
     "measure": r"[a-z0-9_.;| ]+" + DASH,
     "at": r"([a-z]+=[a-z0-9_.*|+-]+( and [a-z]+)*;?( |$))*",
