@@ -13,6 +13,7 @@ from PIL import Image
 from osnb.datasets import READERS, BrokenImage, batches, resident
 from osnb.datasets.augment import AUGMENT
 from osnb.datasets.images import Images, _ahead, kept
+from osnb.datasets.images import joined as together
 
 A = "n01440764"
 
@@ -87,6 +88,17 @@ def test_crops_change_with_the_epoch_when_random_and_never_in_the_centre(crop, p
     assert torch.equal(joined(fixed(0))[0], joined(fixed(1))[0])
     assert not torch.equal(joined(random(0))[0], joined(random(1))[0])
     assert not torch.equal(joined(random(0))[0], joined(fixed(0))[0])
+
+
+def test_joined_photographs_are_cut_where_each_of_them_would_be(photos):
+    both = together({"one": photos, "other": photos})
+    assert both.crops
+    places = np.linspace(0, 0.9, 8).reshape(4, 2)
+    made = both.read(np.array([12, 3, 0, 21]), places)
+    for pixels, position, place in zip(made, (1, 3, 0, 10), places, strict=True):
+        assert torch.equal(pixels, photos.read(np.array([position]), place[None])[0])
+    small = photos._replace(crops=False)
+    assert not together({"one": photos, "other": small}).crops
 
 
 @pytest.mark.parametrize(

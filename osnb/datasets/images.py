@@ -23,7 +23,9 @@ from osnb.base import workbook
 from osnb.base.labels import UNKNOWN
 
 GREY = (0.299, 0.587, 0.114)  # of red, green and blue
-TRIES = 10  # windows of random size that are drawn for an image, of which the first that fits is cut
+TRIES = (
+    10  # windows of random size that are drawn for an image, of which the first that fits is cut
+)
 # where a training window lies: the draws that an image takes
 PLACES = {"centre": (2,), "random": (2,), "resized": (TRIES, 4)}
 
@@ -96,7 +98,7 @@ def joined(parts: Mapping[str, Images]) -> Images:
     """Several data sets as one, such as CIFAR-10 and CIFAR-100; samples begin with their names.
 
     Args:
-        parts: by name, images of one shape, and none that are cropped while they are read.
+        parts: by name, images of one shape. They are cropped in places only if all can be.
 
     Raises:
         ValueError: the shapes differ.
@@ -108,15 +110,17 @@ def joined(parts: Mapping[str, Images]) -> Images:
     tables = [rows.assign(sample=name + "/" + rows["sample"]) for name, rows in tables.items()]
     edges, (shape,) = np.cumsum([0, *map(len, tables)]), shapes
 
-    def read(positions: np.ndarray) -> Tensor:
+    def read(positions: np.ndarray, *places: np.ndarray) -> Tensor:
         positions = np.asarray(positions)
         pixels = torch.empty((len(positions), *shape), dtype=torch.uint8)
         of = np.searchsorted(edges, positions, side="right") - 1
         for i, images in enumerate(parts.values()):
-            pixels[of == i] = images.read(positions[of == i] - edges[i])
+            at = [place[of == i] for place in places]
+            pixels[of == i] = images.read(positions[of == i] - edges[i], *at)
         return pixels
 
-    return Images(pd.concat(tables, ignore_index=True), read, shape)
+    crops = all(images.crops for images in parts.values())
+    return Images(pd.concat(tables, ignore_index=True), read, shape, crops)
 
 
 def like(images: Images, shape: tuple[int, int, int]) -> Images:
@@ -144,6 +148,13 @@ def like(images: Images, shape: tuple[int, int, int]) -> Images:
         return pixels.round().clamp(0, 255).to(torch.uint8)
 
     return images if images.shape == shape else Images(images.rows, read, shape)
+
+
+def of_classes(images: Images, wnids: Iterable[str], number: int, *, split: str = "") -> np.ndarray:
+    """(C, number, channels, S, S) uint8: the last images of C classes, of a split or of all."""
+    rows = images.rows[images.rows["split"] == split] if split else images.rows
+    places = rows.groupby("wnid").groups
+    return np.stack([images.read(np.asarray(places[w][-number:])).numpy() for w in wnids])
 
 
 def resident(images: Images, device: torch.device | str) -> Images:
