@@ -13,6 +13,7 @@ from PIL import Image
 from osnb.datasets import READERS, BrokenImage, batches, resident
 from osnb.datasets.augment import AUGMENT
 from osnb.datasets.images import Images, _ahead, kept
+from osnb.datasets.images import joined as together
 
 A = "n01440764"
 
@@ -68,9 +69,10 @@ def test_a_shuffled_pass_gives_every_row_once_with_its_own_label(eleven):
     assert (pixels[:, 0, 0, 0] * 255).round().tolist() == labels.tolist()
 
 
+@pytest.mark.parametrize("crop", ["random", "resized"])
 @pytest.mark.parametrize("threads", [0, 1, 3])
-def test_bytes_depend_on_seed_and_epoch_alone(threads, photos):
-    random = {"shuffle": True, "crop": "random", "transform": AUGMENT["flip"]}
+def test_bytes_depend_on_seed_and_epoch_alone(threads, crop, photos):
+    random = {"shuffle": True, "crop": crop, "transform": AUGMENT["flip"]}
     once = take(photos, **random)
     again = take(photos, threads=threads, **random)
     list(again(0))
@@ -80,11 +82,23 @@ def test_bytes_depend_on_seed_and_epoch_alone(threads, photos):
     assert not torch.equal(joined(once(1))[0], joined(take(photos, **random | {"seed": 1})(1))[0])
 
 
-def test_crops_change_with_the_epoch_when_random_and_never_in_the_centre(photos):
-    fixed, random = take(photos), take(photos, crop="random")
+@pytest.mark.parametrize("crop", ["random", "resized"])
+def test_crops_change_with_the_epoch_when_random_and_never_in_the_centre(crop, photos):
+    fixed, random = take(photos), take(photos, crop=crop)
     assert torch.equal(joined(fixed(0))[0], joined(fixed(1))[0])
     assert not torch.equal(joined(random(0))[0], joined(random(1))[0])
     assert not torch.equal(joined(random(0))[0], joined(fixed(0))[0])
+
+
+def test_joined_photographs_are_cut_where_each_of_them_would_be(photos):
+    both = together({"one": photos, "other": photos})
+    assert both.crops
+    places = np.linspace(0, 0.9, 8).reshape(4, 2)
+    made = both.read(np.array([12, 3, 0, 21]), places)
+    for pixels, position, place in zip(made, (1, 3, 0, 10), places, strict=True):
+        assert torch.equal(pixels, photos.read(np.array([position]), place[None])[0])
+    small = photos._replace(crops=False)
+    assert not together({"one": photos, "other": small}).crops
 
 
 @pytest.mark.parametrize(
@@ -106,7 +120,7 @@ def test_bad_labels_are_refused_before_any_batch(labels, shuffle, reason, eleven
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"crop": "center"}, "crop must be one of centre, random; got 'center'"),
+        ({"crop": "center"}, "crop must be one of centre, random, resized; got 'center'"),
         ({"broken": "ignore"}, "broken must be one of stop, skip; got 'ignore'"),
         ({"batch_size": 0}, "batch_size >= 1"),
         ({"threads": -1}, "threads >= 0"),

@@ -15,6 +15,7 @@ from scipy.io import savemat
 from osnb.base import workbook
 from osnb.datasets import READERS, BrokenImage
 from osnb.datasets.photographs import decode
+from osnb.datasets.readers import resized_window
 from osnb.datasets.vision import torchvision
 
 A, B = "n01440764", "n02084071"
@@ -511,6 +512,45 @@ def test_a_place_agrees_with_torchvision_at_the_pixel_it_means(place, tmp_path):
     images = READERS["folder"](tmp_path, resize=20, crop=16)
     made = images.read(np.array([0]), np.array([place]))[0]
     assert (made.numpy().transpose(1, 2, 0) == np.asarray(slow)).all()
+
+
+@pytest.mark.parametrize(
+    ("size", "draws", "box"),  # 30 x 20 or 20 x 30 are read; top, left, height, width
+    [
+        ((60, 40), (0.5, 0.5, 0.5, 0.9), (1, 11, 18, 18)),
+        ((60, 40), (0.5, 0.9, 0.0, 0.0), (0, 0, 16, 20)),
+        ((60, 40), (0.0, 0.0, 0.99, 0.99), (12, 24, 8, 6)),
+        ((60, 40), (0.99, 0.5, 0.0, 0.0), (0, 1, 20, 27)),  # 24 x 24 does not fit
+        ((40, 60), (0.99, 0.5, 0.0, 0.0), (1, 0, 27, 20)),
+    ],
+)
+def test_a_resized_window_agrees_with_torchvision_s_of_that_box(size, draws, box, tmp_path):
+    photo = Image.open(save(tmp_path / A / "a.png", size))
+    whole = torchvision.transforms.functional.resize(photo, 20)
+    slow = torchvision.transforms.functional.resized_crop(whole, *box, [16, 16])
+    images = READERS["folder"](tmp_path, resize=20, crop=16)
+    made = images.read(np.array([0]), np.array([[draws]]))[0]
+    apart = made.numpy().transpose(1, 2, 0).astype(int) - np.asarray(slow)
+    assert np.abs(apart).max() <= 1  # weights of 16 bits, and of 22
+
+
+def test_the_first_window_that_fits_is_taken():
+    photo = noise(3, 20, 30)
+    high, fits, other = np.array([[0.99, 0.5, 0, 0], [0.5, 0.5, 0.5, 0.9], [0.2, 0.5, 0, 0]])
+    alone = resized_window(photo, 16, fits[None])
+    assert (resized_window(photo, 16, np.stack([high, fits, other])) == alone).all()
+    assert (resized_window(photo, 16, other[None]) != alone).any()
+
+
+def test_windows_are_as_wide_as_torchvision_draws_them():
+    ramp = np.broadcast_to(np.arange(256, dtype=np.uint8), (3, 256, 256))
+    rng, of = np.random.default_rng(0), torchvision.transforms.RandomResizedCrop.get_params
+    made = [np.ptp(resized_window(ramp, 64, rng.random((10, 4))).astype(int)) for _ in range(600)]
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        boxes = [of(torch.empty(3, 256, 256), (0.08, 1), (3 / 4, 4 / 3)) for _ in range(600)]
+    quantiles = [np.quantile(x, [0.1, 0.5, 0.9]) for x in (made, [box[3] for box in boxes])]
+    assert quantiles[0] == pytest.approx(quantiles[1], abs=15)
 
 
 def encoded(photo, kind, path, **options):

@@ -83,11 +83,19 @@ def test_bars_of_levels_are_as_long_as_the_counts_and_stand_in_their_order():
 
 def test_pictures_stand_right_of_their_known_class_in_the_order_of_the_bins():
     figure = plots.class_sheet(NEAR, IMAGES)
+    rows = NEAR.sort_values(["row", "bin"]).itertuples()
     titles = [ax.get_title().splitlines() for ax in figure.axes]
-    assert [first for first, _ in titles] == ["easy, 0.714", "hard, 2"] * 3
-    assert all(second.startswith("cat | ") for _, second in titles)
+    assert [first for first, *_ in titles] == ["easy, 0.714", "hard, 2"] * 3
+    assert all(names == ["cat |", row.name] for (_, *names), row in zip(titles, rows, strict=True))
     shown = np.asarray(figure.axes[2].get_images()[0].get_array())  # easy of row 1, after its hard
     parts = [IMAGES[3, side, m, 0] for side in (0, 1) for m in range(3)]
     np.testing.assert_array_equal(shown[:, :48], np.hstack(parts[:3]))
     np.testing.assert_array_equal(shown[:, -48:], np.hstack(parts[3:]))
     assert (shown[:, 48:-48] == 255).all()
+
+
+def test_a_pair_without_a_number_has_its_bin_alone_and_a_row_may_have_a_name():
+    pairs = NEAR.assign(value=np.nan, name="dog", row=["CUB"] * 2 + ["Cars"] * 2 + ["Aircraft"] * 2)
+    figure = plots.class_sheet(pairs, IMAGES)
+    assert [ax.get_title() for ax in figure.axes] == ["easy\ncat | dog", "hard\ncat | dog"] * 3
+    assert [ax.get_ylabel() for ax in figure.axes[::2]] == ["CUB", "Cars", "Aircraft"]

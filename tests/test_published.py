@@ -21,7 +21,7 @@ CLAIMS = {
     "section": f"Abstract|(Abstract, )?{PLACE}",
     "stated": "abstract|text|table|law",
     "claim": r"[A-Z(].*\.",
-    "quote": r"[A-Za-z(].*" + DASH,
+    "quote": r"[A-Za-z(].*",
     "number": ".+" + DASH,
     "measure": r"[a-z0-9_.;| ]+" + DASH,
     "at": r"([a-z]+=[a-z0-9_.*|+-]+( and [a-z]+)*;?( |$))*",
@@ -39,7 +39,7 @@ BENCHMARKS = {"benchmark": "[a-z][a-z0-9_]+", "place": "[a-z][a-z0-9+-]+"}
 ROWS = {"place": "cifar100" + DASH, "printed": NAME_OF, "method": "[a-z0-9_]+"}
 ROWS |= {"regime": "baseline|strong", "rule": "[a-z_]+" + DASH}
 SOURCES = {
-    "benchmark": "closed|cifar40|imagenet200" + DASH,
+    "benchmark": "closed|closed_ten|cifar40|imagenet200" + DASH,
     "source": "[a-z0-9_]+",
     "printed": "[a-z0-9-]+",
 }

@@ -183,6 +183,9 @@ def test_a_claim_is_about_the_artefacts_that_its_section_names():
     assert not facts._about("Tables 5, 6", "Figure 5")
     assert not facts._about("Sec. 3, App. F.1", "Table 3")
     assert not facts._about("Table 12", "Table 2")
+    assert facts._about("App. B, Figure 7a", "Figure 7")
+    assert facts._about("Tables 5, 6, Sec. 4.2", "Table 6")
+    assert not facts._about("Tables 5, 6, Sec. 4.2", "Table 4")
 
 
 @pytest.fixture

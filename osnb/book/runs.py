@@ -47,6 +47,7 @@ class Run:
         latex="",
         inputs: Mapping | None = None,
         headline: list[dict[str, Any]] | None = None,
+        passed_on: bool = True,
     ) -> None:
         """Write an artefact and the stamp `name`.json beside it that explains it.
 
@@ -60,6 +61,8 @@ class Run:
             latex: the table as a LaTeX tabular, or nothing.
             inputs: digest of what it was computed from, by name: of runs, `tables.inputs`.
             headline: what it compares with print, from `tables.headline`.
+            passed_on: whether the figure may be; photographs of some data sets may not, and it is
+                `name`.png, which stays in the run's folder.
         """
         stamp = self.stamp() | {"inputs": dict(inputs or {})}
         if name.startswith("scores"):
@@ -67,12 +70,13 @@ class Run:
 
             tables.write(self.directory / f"{name}.parquet", table, stamp)
             return
-        given = {f"{name}.svg": figure, f"{name}.csv": table, f"{name}.tex": latex or None}
+        drawn = f"{name}.{'svg' if passed_on else 'png'}"
+        given = {drawn: figure, f"{name}.csv": table, f"{name}.tex": latex or None}
         written = {file: what for file, what in given.items() if what is not None}
         for file, what in written.items():
             with workbook.writing(self.directory / file) as aside:
                 _write(aside, what)
-        explained = stamps.explained(self.directory, *written)
+        explained = stamps.explained(self.directory, *(x for x in written if x[-4:] != ".png"))
         told = {"headline": headline} if headline else {}
         stamps.write(self.directory / f"{name}.json", stamp | explained | told)
 
@@ -85,7 +89,7 @@ class Run:
 
 def _write(path: Path, what: Any) -> None:
     """A figure, a frame or a text, so that equal content gives equal bytes."""
-    if path.suffix == ".svg":
+    if path.suffix in (".svg", ".png"):
         what.savefig(path, metadata={"Date": None}, bbox_inches="tight")
     elif path.suffix == ".csv":
         what.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")

@@ -23,6 +23,11 @@ from osnb.base import workbook
 from osnb.base.labels import UNKNOWN
 
 GREY = (0.299, 0.587, 0.114)  # of red, green and blue
+TRIES = (
+    10  # windows of random size that are drawn for an image, of which the first that fits is cut
+)
+# where a training window lies: the draws that an image takes
+PLACES = {"centre": (2,), "random": (2,), "resized": (TRIES, 4)}
 
 
 class Images(NamedTuple):
@@ -37,7 +42,8 @@ class Images(NamedTuple):
         shape: (channels, S, S) of every image read.
         crops: whether `read(positions, places)` is understood too: photographs larger than S.
             A place (2,) in [0, 1) says where the window lies, from top to bottom and from left
-            to right; without places it lies in the centre.
+            to right; one of shape (TRIES, 4) how large it is too (`readers.resized_window`);
+            without places it lies in the centre.
     """
 
     rows: pd.DataFrame
@@ -92,7 +98,7 @@ def joined(parts: Mapping[str, Images]) -> Images:
     """Several data sets as one, such as CIFAR-10 and CIFAR-100; samples begin with their names.
 
     Args:
-        parts: by name, images of one shape, and none that are cropped while they are read.
+        parts: by name, images of one shape. They are cropped in places only if all can be.
 
     Raises:
         ValueError: the shapes differ.
@@ -104,15 +110,17 @@ def joined(parts: Mapping[str, Images]) -> Images:
     tables = [rows.assign(sample=name + "/" + rows["sample"]) for name, rows in tables.items()]
     edges, (shape,) = np.cumsum([0, *map(len, tables)]), shapes
 
-    def read(positions: np.ndarray) -> Tensor:
+    def read(positions: np.ndarray, *places: np.ndarray) -> Tensor:
         positions = np.asarray(positions)
         pixels = torch.empty((len(positions), *shape), dtype=torch.uint8)
         of = np.searchsorted(edges, positions, side="right") - 1
         for i, images in enumerate(parts.values()):
-            pixels[of == i] = images.read(positions[of == i] - edges[i])
+            at = [place[of == i] for place in places]
+            pixels[of == i] = images.read(positions[of == i] - edges[i], *at)
         return pixels
 
-    return Images(pd.concat(tables, ignore_index=True), read, shape)
+    crops = all(images.crops for images in parts.values())
+    return Images(pd.concat(tables, ignore_index=True), read, shape, crops)
 
 
 def like(images: Images, shape: tuple[int, int, int]) -> Images:
@@ -140,6 +148,13 @@ def like(images: Images, shape: tuple[int, int, int]) -> Images:
         return pixels.round().clamp(0, 255).to(torch.uint8)
 
     return images if images.shape == shape else Images(images.rows, read, shape)
+
+
+def of_classes(images: Images, wnids: Iterable[str], number: int, *, split: str = "") -> np.ndarray:
+    """(C, number, channels, S, S) uint8: the last images of C classes, of a split or of all."""
+    rows = images.rows[images.rows["split"] == split] if split else images.rows
+    places = rows.groupby("wnid").groups
+    return np.stack([images.read(np.asarray(places[w][-number:])).numpy() for w in wnids])
 
 
 def resident(images: Images, device: torch.device | str) -> Images:
@@ -224,8 +239,9 @@ class Batches:
         seed: with the epoch, all that order and augmentation depend on.
         shuffle: a new order every epoch, for training: no label may then be UNKNOWN.
         transform: one of `augment.AUGMENT`, called on every uint8 batch with its own generator.
-        crop: where the window lies in a photograph larger than it: 'centre', or 'random' for
-            training. An image of the window's own size has one place, so it makes no difference.
+        crop: where the window lies in a photograph larger than it: 'centre', or for training
+            'random', or 'resized', a window of random size and shape too, which is scaled. An
+            image of the window's own size has one place, and is read as it is.
         threads: batches made ahead at the same time, 0 for none; never changes a byte. Pays
             where `read` decodes files.
         broken: on an image that does not decode, 'stop' or 'skip' it and its label.
@@ -251,7 +267,7 @@ class Batches:
     broken: str = "stop"
 
     def __post_init__(self):
-        for name, choices in {"crop": ("centre", "random"), "broken": ("stop", "skip")}.items():
+        for name, choices in {"crop": PLACES, "broken": ("stop", "skip")}.items():
             if (value := getattr(self, name)) not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
         if self.batch_size < 1 or self.threads < 0:
@@ -320,7 +336,8 @@ class Batches:
 
     def _batch(self, epoch: int, i: int, chosen: Tensor) -> tuple[Tensor, Tensor]:
         generator = self._generator(epoch, i)
-        places = torch.rand(len(chosen), 2, generator=generator, dtype=torch.float64).numpy()
+        size = len(chosen), *PLACES[self.crop]
+        places = torch.rand(size, generator=generator, dtype=torch.float64).numpy()
         try:
             pixels = self._read(chosen, places)
         except BrokenImage:
@@ -333,7 +350,7 @@ class Batches:
 
     def _read(self, chosen: Tensor, places: np.ndarray) -> Tensor:
         positions = self.positions[chosen.numpy()]
-        at_random = self.images.crops and self.crop == "random"
+        at_random = self.images.crops and self.crop != "centre"
         return self.images.read(positions, *([places] if at_random else []))
 
     def _whole(self, chosen: Tensor, places: np.ndarray) -> tuple[Tensor, Tensor]:

@@ -53,7 +53,7 @@ def own_images(
         shares: of train, val and test, such as "6 2 2".
         resize: length of the short side before the window is cut, in pixels.
         crop: side of the window, in pixels, <= resize.
-        window: centre, or random for training.
+        window: centre, or for training random or resized (`Batches`).
         cache: as for `photographs`, where images do not fit into memory.
 
     Raises:
@@ -71,7 +71,7 @@ def own_images(
     table["sample"] = table["path"]
     how = {"resize": resize, "crop": crop, "turn": True}
     found = photographs(base, table, **how, cache=cache)
-    if cache or window == "random" or 3 * len(table) * crop**2 > FITS:
+    if cache or window != "centre" or 3 * len(table) * crop**2 > FITS:
         return found
     return kept(table, lambda position: found.read(np.array([position]))[0].numpy(), found.shape)
 

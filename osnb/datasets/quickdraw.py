@@ -12,7 +12,7 @@ import pandas as pd
 from PIL import Image, ImageDraw
 
 from osnb.base.workbook import PACKAGE, verified
-from osnb.datasets.images import Images, kept
+from osnb.datasets.images import Images, kept, of_classes
 
 FOLDER = PACKAGE / "data" / "quickdraw"
 CHARACTERS = PACKAGE / "data" / "omniglot" / "characters.png"
@@ -90,10 +90,7 @@ def quickdraw(
 
 def pictures(wnids: Iterable[str], number: int) -> np.ndarray:
     """(C, number, 1, 32, 32) uint8: the last test drawings of each of C classes."""
-    images = quickdraw()
-    tests = images.rows[images.rows["split"] == "test"].groupby("wnid").groups
-    at = [np.asarray(tests[wnid][-number:]) for wnid in wnids]
-    return np.stack([images.read(places).numpy() for places in at])
+    return of_classes(quickdraw(), wnids, number, split="test")
 
 
 def strokes(packed: bytes) -> list[np.ndarray]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from torch.nn.functional import interpolate
 
 from osnb.base.labels import written
 from osnb.datasets.images import Images, kept, one_each
@@ -130,9 +131,38 @@ def _window(photo: np.ndarray, crop: int, place: np.ndarray | None) -> np.ndarra
     height, width = photo.shape[1:]
     if place is None:
         top, left = round((height - crop) / 2), round((width - crop) / 2)
+    elif place.ndim == 2:
+        return resized_window(photo, crop, place)
     else:
         top, left = int(place[0] * (height - crop + 1)), int(place[1] * (width - crop + 1))
     return photo[:, top : top + crop, left : left + crop]
+
+
+def resized_window(photo: np.ndarray, side: int, draws: np.ndarray) -> np.ndarray:
+    """A window of random size, shape and place, scaled: torchvision's RandomResizedCrop.
+
+    Its area is uniform in .08 to 1 of the photograph's, the logarithm of width by height in that
+    of 3/4 to 4/3. The first try that fits is taken; if none does, the largest window of such a
+    shape in the centre.
+
+    Args:
+        photo: (3, height, width) uint8.
+        side: S, of the result, in pixels.
+        draws: (T, 4) in [0, 1), a row a try: area, shape, from top to bottom, from left to right.
+
+    Returns:
+        (3, S, S) uint8, bilinear and antialiased.
+    """
+    sides = np.array(photo.shape[1:])
+    area = (0.08 + 0.92 * draws[:, 0]) * sides.prod()
+    shape = np.exp((2 * draws[:, 1] - 1) * np.log(4 / 3))
+    sizes = np.sqrt(np.stack([area / shape, area * shape], axis=1)).round().astype(int)
+    fits = ((sizes > 0) & (sizes <= sides)).all(axis=1)
+    size = sizes[fits.argmax()] if fits.any() else np.minimum(sides, (sides[::-1] * 4 / 3).round())
+    at = draws[fits.argmax(), 2:] * (sides - size + 1) if fits.any() else (sides - size) // 2
+    (top, left), (height, width) = at.astype(int), size.astype(int)
+    cut = torch.from_numpy(np.array(photo[None, :, top : top + height, left : left + width]))
+    return interpolate(cut, (side, side), mode="bilinear", antialias=True)[0].numpy()
 
 
 def ilsvrc(root: Path, *, resize: int = 256, crop: int = 224, cache: str = "") -> Images:

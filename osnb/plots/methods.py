@@ -157,7 +157,7 @@ def rules_by_set(table: pd.DataFrame, singles: pd.DataFrame | None = None) -> Fi
 
 @laid_out
 def split_gains(table: pd.DataFrame) -> Figure:
-    """Figure 1b: AUROC on easy and on hard unknown classes, the paper's beside ours.
+    """AUROC on easy and on hard unknown classes as score and network change, beside print.
 
     Args:
         table: columns printed, task, paper, ours, low and high, rates in [0, 1]; NaN is not

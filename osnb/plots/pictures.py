@@ -76,11 +76,11 @@ def contact_sheet(
 
 @laid_out
 def class_sheet(classes: pd.DataFrame, images: np.ndarray) -> Figure:
-    """Figures 5 and 9 to 11: open classes, left of each the closed class that is nearest to it.
+    """Figures 1b, 5, 9 to 11: open classes, left of each the closed class that is nearest to it.
 
     Args:
-        classes: N rows, columns row (a number), bin, closest (the closed class), name (the open
-            one) and value (how near, or how far, they are).
+        classes: N rows, columns row (a number, or a text, which is shown), bin, closest (the closed
+            class), name (the open one) and value (how near, or how far, they are; or NaN).
         images: (N, 2, M, 1 or 3, S, S) uint8, M pictures of either.
 
     Raises:
@@ -97,10 +97,13 @@ def class_sheet(classes: pd.DataFrame, images: np.ndarray) -> Figure:
         at = rows.index(row.row) * len(columns) + columns.index(row.bin)
         gap = np.full((*left.shape[:2], GAP), 255, np.uint8)
         places[at] = np.concatenate([left, gap, right], axis=2)
-        names = (shorten(name, 20, placeholder=" ...") for name in (row.closest, row.name))
-        titles[at] = f"{row.bin}, {row.value:.3g}\n{' | '.join(names)}"
-    wide = 9 / len(columns)
-    return sheet(places, columns=len(columns), size=(wide, 0.5 + wide / of), titles=titles)
+        names = [shorten(name, 40, placeholder=" ...") for name in (row.closest, row.name)]
+        between = " | " if max(map(len, names)) <= 20 else " |\n"
+        number = f", {row.value:.3g}" * pd.notna(row.value)
+        titles[at] = f"{row.bin}{number}\n{between.join(names)}"
+    wide, labels = 9 / len(columns), [fill(x, 14) for x in rows if isinstance(x, str)]
+    size = wide, 0.5 + wide / of
+    return sheet(places, columns=len(columns), size=size, rows=labels, titles=titles)
 
 
 @laid_out

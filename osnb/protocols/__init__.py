@@ -42,6 +42,7 @@ PROTOCOLS = Catalogue(
     p1=p1,
     p2=p2,
     p3=p3,
+    quickdraw_closed_ten=quickdraw.closed_ten,
     roles_csv=roles_csv,
     ssb_aircraft=partial(ssb, "aircraft"),
     ssb_cars=partial(ssb, "cars"),

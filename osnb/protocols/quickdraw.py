@@ -19,6 +19,7 @@ from osnb.base.labels import ROLES
 from osnb.protocols import hierarchy, kim, making
 from osnb.protocols.palechor import OUT, below, halved, listed, rotated
 from osnb.protocols.vaze import binned, rows_of, standard
+from osnb.protocols.vaze import closed as all_known
 
 NAME, VERSION = "quickdraw-openset", 1
 SOURCE = "Quick, Draw!"
@@ -266,6 +267,17 @@ def closed(*, split: int, available: Iterable[str] | None = None) -> pd.DataFram
     rest = kim.drawn(_apart(both), "quickdraw-closed")
     known, near = rest[THINGS * tuning :][:THINGS], {"near": [*near.values()]}
     return _of(_title("CIFAR100 and CIFAR10", split), known, near, available)
+
+
+def closed_ten(*, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
+    """As CIFAR10 of appendix F: all of the nearest ten known; no drawing is unknown. See `ten`.
+
+    Args:
+        split: 0, or `TUNING`: ten other classes.
+        available: as for `p1`.
+    """
+    wnids = set(ten(tuning=_tuning(split, 1)).values())
+    return _named(all_known(available=wnids if available is None else wnids & set(available)))
 
 
 # Kim et al. 2021.

@@ -151,9 +151,10 @@ def _made(row: dict) -> dict:
 
 
 def _about(section: str, artefact: str) -> bool:
-    """Whether a claim's section, such as "Table 2a" or "Tables 5, 6", names the artefact."""
+    """Whether a claim's section, such as "Tables 5, 6, Sec. 4.2", names the artefact."""
     kind, number = artefact.split()
-    return section.startswith(kind) and number in re.findall(r"\d+", section)
+    named = re.findall(rf"{kind}s? (\d+\w*(?:, \d+\w*)*)", section)
+    return number in re.findall(r"\d+", " ".join(named))
 
 
 def sizes(decided: pd.DataFrame) -> list[str]:
