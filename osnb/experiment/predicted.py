@@ -130,6 +130,7 @@ class Answering(nn.Module):
         self.features = given[0].flatten(1)
 
     def forward(self, images: Tensor) -> Outputs:
+        """Logits (N, K) of images (N, C, H, W), and the features (N, D) of the last layer."""
         out = self.network(images)
         if isinstance(out, Outputs):
             return out

@@ -120,6 +120,7 @@ class Whitening(nn.Module):
         self.filters.copy_(torch.cat([filters, -filters]))
 
     def forward(self, images: Tensor) -> Tensor:
+        """Images (N, channels, H, W) filtered: (N, 8 * channels, H - 1, W - 1)."""
         return nn.functional.conv2d(images, self.filters)
 
 
@@ -167,9 +168,11 @@ class Divided(nn.Module):
         self.by = by
 
     def forward(self, x: Tensor) -> Tensor:
+        """Of any shape, divided."""
         return x / self.by
 
     def extra_repr(self) -> str:
+        """The divisor, so that a network's text tells it."""
         return f"by={self.by}"
 
 

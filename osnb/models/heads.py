@@ -24,6 +24,7 @@ class Network(nn.Module):
         self.trunk, self.head = trunk, head
 
     def forward(self, images: Tensor) -> Outputs:
+        """Of images (N, channels, H, W): logits (N, C), features (N, D) and slack."""
         features = self.trunk(images).float()
         with autocast(features.device.type, enabled=False):  # bfloat16 logits would tie
             answer = self.head(features)
@@ -51,6 +52,7 @@ class Points(nn.Module):
         self.turn = turn
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Of features (N, D): logits (N, C), and slack (N, C), distances less R."""
         product, width = features @ self.points.T, features.shape[1]
         squares = features.square().sum(1, keepdim=True) + self.points.square().sum(1)
         distance = (squares - 2 * product) / width
@@ -79,6 +81,7 @@ class Flow(nn.Module):
         self.steps = nn.ModuleList(_Step(features) for _ in range(steps))
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Of features (N, D): logits (N, C), and slack (N, 1), -log density over D, in nats."""
         z, volume = features, features.new_zeros(len(features))
         for step in self.steps:
             z, more = step(z)

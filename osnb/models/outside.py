@@ -131,6 +131,7 @@ class Frozen(nn.Module):
         return self
 
     def forward(self, images: Tensor) -> Tensor:
+        """Features (N, D) of images (N, C, H, W)."""
         with torch.no_grad():
             return self.trunk(images)
 

@@ -46,6 +46,7 @@ class Rebuilding(nn.Module):
         self.head = nn.Linear(4 * width, classes)
 
     def forward(self, images: Tensor) -> Outputs:
+        """Of images (N, channels, H, W): logits, features, and slack (N, 1), the mean error."""
         x, z = images, []
         for down, narrow in zip(self.down, self.narrow, strict=True):
             x = down(x)
@@ -113,6 +114,7 @@ class Ladder(nn.Module):
         self.head, self.place = nn.Linear(latent, classes), nn.Linear(classes, latent)
 
     def forward(self, images: Tensor) -> Outputs:
+        """Of images (N, channels, size, size): logits, features and slack, as above."""
         x, seen = images, []
         for up, look in zip(self.up, self.seen, strict=True):
             x = up(x)

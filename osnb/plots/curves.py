@@ -362,17 +362,22 @@ def feature_norms(
     for epoch in snapshots:
         axes[0, 1].axvline(epoch, color="0.5", linestyle="--", linewidth=0.8)
     _planes(axes[1], outputs, [*snapshots], letters="def")
-    names = [f"weight decay {decay:g}" for decay in sorted(set(wide["weight_decay"]))]
-    decays = wide["weight_decay"].map("weight decay {:g}".format)
-    for letter, ax, (column, name) in zip("ghi", axes[2], SWEEP.items(), strict=True):
-        ax.set_ylabel(name)
-        long = wide[["epoch"]].assign(by=decays, value=wide[column])
-        _epochs(ax, long, looks(names), f"{letter}   by weight decay")
+    _by_decay(axes[2], wide)
     for ax in (axes[0, 0], axes[0, 2], axes[1, 0], axes[2, 0]):  # b as a; e, f as d; h, i as g
         if ax.figure and ax.get_legend_handles_labels()[0]:
             ax.legend(fontsize=7)
     figure.supxlabel("dotted: AUROC of chance", fontsize=8, color="0.4")
     return figure
+
+
+def _by_decay(axes: Sequence[Axes], wide: pd.DataFrame) -> None:
+    """g to i: each mean norm over the epochs, a line for each weight decay."""
+    names = [f"weight decay {decay:g}" for decay in sorted(set(wide["weight_decay"]))]
+    decays = wide["weight_decay"].map("weight decay {:g}".format)
+    for letter, ax, (column, name) in zip("ghi", axes, SWEEP.items(), strict=True):
+        ax.set_ylabel(name)
+        long = wide[["epoch"]].assign(by=decays, value=wide[column])
+        _epochs(ax, long, looks(names), f"{letter}   by weight decay")
 
 
 def _checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

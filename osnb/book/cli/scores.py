@@ -115,11 +115,8 @@ def threshold(
     """
     from osnb.evidence import samples as of
 
-    asked = {k: v for k, v in {"tpr": tpr, "fpr": fpr, "risk": risk}.items() if v}
-    if len(asked) != 1:
-        raise ValueError(f"needed: one of --tpr, --fpr and --risk; got {len(asked)}")
+    rate, at = _asked(tpr=tpr, fpr=fpr, risk=risk)
     only_csv(out)
-    ((rate, at),) = asked.items()
     samples = [_single(each, known, name) for each in ([file, test] if test else [file])]
     held_out, others = samples if test else of.halves(samples[0], seed=seed)
     rows = of.decided(rate, at, held_out, others, share=share, seed=seed)
@@ -131,6 +128,14 @@ def threshold(
     about = {"files": [str(x) for x in (file, test) if x], "seed": seed, "share": share, **counts}
     title = "{calibration} samples choose, {test} test; intervals of 95 %".format(**counts)
     write(about | {"notes": notes, "rows": rows}, json, None, title)
+
+
+def _asked(**rates: float) -> tuple[str, float]:
+    """Which of the rates is asked for, and how much of it."""
+    asked = [(name, rate) for name, rate in rates.items() if rate]
+    if len(asked) != 1:
+        raise ValueError(f"needed: one of --tpr, --fpr and --risk; got {len(asked)}")
+    return asked[0]
 
 
 def promised(rate: str, at: float, rows: list[dict[str, Any]]) -> list[str]:

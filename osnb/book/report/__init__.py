@@ -141,6 +141,22 @@ def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     for made in [made for part in parts for made in part]:
         for name in made["files"].values():
             yield f"{made['place']}/{name}", (made["folder"] / name).read_bytes()
+    yield "lists.csv", facts.LISTS.read_bytes()
+    for page in _words():
+        text = (workbook.root() / "notebooks" / page).read_text(encoding="utf8")
+        yield page, _linked(text, "").encode()
+    yield from _pages(done, decided, papers, notebooks, facts.follows(verdicts))
+
+
+def _words() -> list[str]:
+    """Those of `WORDS` that are there."""
+    return [page for page in WORDS if (workbook.root() / "notebooks" / page).is_file()]
+
+
+def _pages(
+    done: list[dict], decided: pd.DataFrame, papers: list[dict], notebooks: list[dict], follows: str
+) -> Iterator[tuple[str, bytes]]:
+    """The pages that templates make: of papers, notebooks, claims, own data, and the first one."""
     render = _renderer(notebooks)
     for paper in [paper for paper in papers if paper["done"]]:
         yield f"{paper['key']}.md", render("paper", paper=paper)
@@ -150,17 +166,11 @@ def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     page = workbook.root() / "figures" / "README.md"  # where `osnb outputs` has put the table
     kept = page.read_text(encoding="utf8") if page.is_file() else ""
     yield "own-data.md", render("own-data", table=gallery.block(kept, "own data"))
-    yield "lists.csv", facts.LISTS.read_bytes()
     yield "quickdraw-openset.md", render("quickdraw-openset", **facts.benchmark())
     counts = {"runs": len(done), "span": facts.span(done), "sizes": facts.sizes(decided)}
-    counts["follows"] = facts.follows(verdicts)
     listed = gallery.artefacts(workbook.root(), workbook.out())
-    counts["shown"] = gallery.counted(gallery.shown(listed))
-    words = [page for page in WORDS if (workbook.root() / "notebooks" / page).is_file()]
-    for page in words:
-        text = (workbook.root() / "notebooks" / page).read_text(encoding="utf8")
-        yield page, _linked(text, "").encode()
-    counts["words"] = [page.removesuffix(".md") for page in words]
+    counts |= {"follows": follows, "shown": gallery.counted(gallery.shown(listed))}
+    counts["words"] = [page.removesuffix(".md") for page in _words()]
     yield "index.md", render("index", papers=papers, notebooks=notebooks, **counts)
 
 
