@@ -120,6 +120,7 @@ def test_the_command_prints_every_rule_and_writes_a_file_for_osnb_score(run, tmp
     place.symlink_to(folder)
     parameters = {**exp.choices, "overrides": SETTINGS}
     runs = {"12_train/digits": {"parameters": parameters}, "13/results": {"parameters": {}}}
+    runs = {name: run | {"state": "done"} for name, run in runs.items()}
     runs["12_train/mini_digits"] = runs["12_train/digits"]
     monkeypatch.setattr(record, "named", lambda name: {name: runs[name]})
     monkeypatch.setenv("OSNB_OUT", str(tmp_path))
@@ -143,4 +144,4 @@ def test_the_command_prints_every_rule_and_writes_a_file_for_osnb_score(run, tmp
     assert glyphs["vim"] == pytest.approx(by_hand, abs=1e-5)
     assert len(measured) == 30 * measured["against"].nunique()
     code, _, err = osnb("rules", "13/results")
-    assert (code, "need a run that trains; 13/results has no benchmark" in err) == (2, True)
+    assert (code, "13/results must be one training run that is done" in err) == (2, True)

@@ -252,7 +252,7 @@ def test_arrays_that_do_not_fit_are_refused(file, arrays, reason):
     [
         (("--unit", "run"), "--unit is one of sample, class; got 'run'"),
         (("--score", "yours"), "needs a column yours; there are: sample, label"),
-        (("--known", 2), "known=2 counts logits, and there are none"),
+        (("--known", 2), "known=2 counts logits or texts, and there are none"),
         (("--resamples", 0), "need samples and resamples"),
     ],
 )

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from osnb import datasets, losses, models, protocols
@@ -235,6 +236,9 @@ def test_a_network_starts_from_weights_in_a_file_and_stays_frozen(folder):
         "head.weight",
         "head.bias",
     }
+    save_file(source.state_dict(), folder / "w.safetensors")
+    same = models.from_timm(backbone=name, weights="w.safetensors", **how)
+    torch.testing.assert_close(same(images).features, before)
     torch.save({"x": torch.zeros(1)}, folder / "w.pth")
     with pytest.raises(ValueError, match=r"w\.pth lacks"):
         models.from_timm(backbone=name, weights="w.pth", **how)
@@ -315,7 +319,8 @@ def test_the_dry_run_names_nearly_equal_images_on_two_sides_and_no_others(folder
     again = (photo * 0.9 + 3).astype(np.uint8)  # darker: another file, other pixels
     Image.fromarray(again).save(folder / "images" / second)
     said = "\n".join(examined.benchmark(experiment(), Machine()))
-    assert "1 pairs on two sides look nearly the same" in said
+    assert "on two sides and nearly the same" in said
+    assert "(1 in all)" in said
     assert all(f"{name} ({split})" in said for name, split in ((first, "train"), (second, "test")))
     assert third not in said
     monkeypatch.setattr(examined, "find_spec", lambda _: None)

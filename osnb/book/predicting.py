@@ -93,7 +93,7 @@ def verdicts(
     share: float = 0.0,
     seed: int = 0,
     model: str = "",
-) -> tuple[pd.DataFrame, float, list[str]]:
+) -> tuple[pd.DataFrame, list[str]]:
     """A class or a rejection for each of some images that belong to no test set.
 
     Args:
@@ -107,8 +107,8 @@ def verdicts(
         share, seed: as in `samples.chosen`.
 
     Returns:
-        A row for each image, in order: sample, class, score, threshold, verdict (accept CLASS,
-        reject, or unreadable); the threshold; what there is to say of it all.
+        A row for each image, in order: sample, class, score, verdict (accept CLASS, reject, or
+        unreadable), threshold; what there is to say of them.
 
     Raises:
         FileNotFoundError: there are no such images.
@@ -127,11 +127,10 @@ def verdicts(
         threshold = samples.chosen(rate, at, side, share=share, seed=seed)["bound"]
         notes += [f"chosen on the {len(tested.label)} test images of {exp.benchmark.name}"]
     said = {"class": [names[c] for c in new.pred], "score": new.scores[score]}
-    said |= {"threshold": threshold}
-    said |= {"verdict": samples.verdicts(new._replace(classes=names), threshold)}
-    rows = table[["sample"]].assign(**said).set_index("sample", drop=False)
-    rows = rows.reindex(batches.given["sample"]).assign(sample=batches.given["sample"].to_numpy())
-    return rows.fillna({"class": "", "verdict": "unreadable"}), threshold, notes
+    said["verdict"] = samples.verdicts(new._replace(classes=names), threshold)
+    rows = batches.given[["sample"]].merge(table[["sample"]].assign(**said), how="left")
+    rows = rows.fillna({"class": "", "verdict": "unreadable"})
+    return rows.assign(threshold=threshold), notes
 
 
 def _single(table: pd.DataFrame, score: str) -> scores.Own:
@@ -139,9 +138,8 @@ def _single(table: pd.DataFrame, score: str) -> scores.Own:
     told = [*tables.COLUMNS, "target", "target_log_odds"]  # these two know the label
     if score not in (rules := table.columns.drop(told)):
         raise ValueError(f"there is no score {score!r}: there are {', '.join(rules)}")
-    columns = (table[name].to_numpy() for name in ("label", "pred", score, "sample"))
-    label, pred, values, sample = columns
-    return scores.Own(label, pred, {score: values}, 0, sample, sample[:0])
+    label, pred, values = (table[name].to_numpy() for name in ("label", "pred", score))
+    return scores.Own(label, pred, {score: values}, 0, (), ())
 
 
 def _scored(

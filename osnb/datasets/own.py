@@ -116,8 +116,7 @@ def new_images(place: Path, *, shape: tuple[int, int, int], resize: int) -> Imag
         raise FileNotFoundError(2, "no such folder of images, csv file or image", str(place))
     base, paths = place.parent, [place.name]
     if place.is_dir():
-        inside = (Path(at, name) for at, _, names in os.walk(place) for name in names)
-        shown = (path for path in inside if not path.name.startswith("."))
+        shown = (path for path in place.rglob("*") if not path.name.startswith("."))
         images = (path for path in shown if path.suffix.lower() in SUFFIXES)
         base, paths = place, sorted(path.relative_to(place).as_posix() for path in images)
     elif place.suffix.lower() not in SUFFIXES:

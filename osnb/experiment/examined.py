@@ -24,6 +24,7 @@ ROWS, CLASSES, WIDTH = 12, 5, 8  # of the outputs that a loss is tried on
 STEPS = 2  # that are timed
 NEAR = 8  # of 64 bits of each perceptual hash that nearly equal images may differ in
 SHOWN = 5  # pairs of them that are named
+ADVICE = "Where two are one picture, remove one, or give both one `unit` in a csv"
 EXTRA = "needs imagehash, of the extra train: pip install 'osnb[train]'"
 
 
@@ -153,11 +154,9 @@ def _near(rows: pd.DataFrame, hashes: np.ndarray) -> Iterator[str]:
         alike = (np.bitwise_count(hashes[:i] ^ own) <= NEAR).all(axis=1)
         pairs += [(j, i) for j in np.flatnonzero(alike & (splits[:i] != splits[i]))]
     names = [f"{x.sample} ({x.split})" for x in rows.itertuples()]
-    shown = "; ".join(f"{names[j]} and {names[i]}" for j, i in pairs[:SHOWN])
-    advice = "Where two are one picture, remove one, or give both one `unit` in a csv"
     if pairs:
-        more = "; ..." if len(pairs) > SHOWN else ""
-        yield f"{len(pairs)} pairs on two sides look nearly the same: {shown}{more}. {advice}"
+        shown = "; ".join(f"{names[j]} and {names[i]}" for j, i in pairs[:SHOWN])
+        yield f"on two sides and nearly the same: {shown} ({len(pairs)} in all). {ADVICE}"
 
 
 def _seconds(experiment: Experiment, parts: Parts) -> float:

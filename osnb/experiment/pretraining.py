@@ -39,8 +39,7 @@ def seen(network: Mapping[str, Any], name: str) -> str:
     tag = network.get("backbone", "").partition(".")[2]
     there = [_listed(LISTS[word]) for word in tag.split("_") if word in LISTS]
     nouns = hierarchy.named(name)
-    near = {x for noun in nouns for x in (noun, *hierarchy.ancestors(noun))}
-    near |= {x for noun in nouns for x in hierarchy.descendants(noun)}
+    near = {*nouns}.union(*map(hierarchy.ancestors, nouns), *map(hierarchy.descendants, nouns))
     if any(near & classes for classes in there):
         return "yes"
     return "no" if nouns and all(there) and there and not OTHERS.search(tag) else "not known"

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from osnb.base import workbook
-from osnb.book import record
 from osnb.book.cli.look import Json
 from osnb.book.cli.make import Overrides, at_home, overrides
 from osnb.book.cli.scores import TO_COME, Seed, only_csv, promised, write
@@ -56,9 +55,13 @@ def predict(
 def verdict(
     images: Annotated[Path, typer.Argument(metavar="IMAGES", help=IMAGES)],
     run: Run = "",
-    tpr: Annotated[float, typer.Option(help="Share of the known to accept, at least.")] = 0,
-    fpr: Annotated[float, typer.Option(help="Share of the unknown to accept, at most.")] = 0,
-    risk: Annotated[float, typer.Option(help="Errors among the accepted, at most.")] = 0,
+    tpr: Annotated[
+        float | None, typer.Option(help="Share of the known to accept, at least.")
+    ] = None,
+    fpr: Annotated[
+        float | None, typer.Option(help="Share of the unknown to accept, at most.")
+    ] = None,
+    risk: Annotated[float | None, typer.Option(help="Errors among the accepted, at most.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Accept a score at or above it.")] = None,
     share: Annotated[float, typer.Option(help=TO_COME)] = 0,
     score: Annotated[str, typer.Option(help="The rule: a column of the scores.")] = "max_logit",
@@ -84,11 +87,10 @@ def verdict(
 
     _one_network(run, benchmark, weights, model)
     only_csv(out)
-    asked = {"tpr": tpr or None, "fpr": fpr or None, "risk": risk or None, "threshold": threshold}
+    asked = {"tpr": tpr, "fpr": fpr, "risk": risk, "threshold": threshold}
     asked = {name: value for name, value in asked.items() if value is not None}
     if len(asked) != 1 or (run and p):
-        wanted = "one of --threshold, --tpr, --fpr and --risk; -p with --benchmark alone"
-        raise ValueError(f"needed: {wanted}")
+        raise ValueError("need one of --tpr, --fpr, --risk, --threshold; -p with --benchmark alone")
     if run:
         _, parameters, files = predicting.finished(run)
     else:
@@ -97,11 +99,12 @@ def verdict(
         files = [weights] if weights else predicting.released(planned)
     ((rate, at),) = asked.items()
     how = {"rate": rate, "at": at, "share": share, "seed": seed, "score": score, "model": model}
-    rows, threshold, notes = predicting.verdicts(parameters, files, images, **how)
+    rows, notes = predicting.verdicts(parameters, files, images, **how)
+    at = float(rows["threshold"].iloc[0])
     if rate != "threshold":
-        notes += promised(rate, at, [{"promise": "bound", "threshold": threshold}])
+        notes += promised(rate, asked[rate], [{"promise": "bound", "threshold": at}])
     accepted = rows["verdict"].str.startswith("accept").sum()
-    title = f"{accepted} of {len(rows)} images are accepted, by {score} from {threshold}"
+    title = f"{accepted} of {len(rows)} images are accepted, by {score} from {at}"
     about = {"run": run or str(benchmark), "score": score, "notes": notes}
     write(about | {"rows": rows.to_dict("records")}, json, out, title)
 
@@ -127,17 +130,12 @@ def rules(
     of the unknown classes. Thirteen rules are pytorch-ood's, which has to be installed.
     """
     from osnb import experiment
+    from osnb.book import predicting
     from osnb.experiment import cached
 
     only_csv(out)
-    found = record.named(run)
-    if len(found) != 1:
-        raise ValueError(f"need one run; {run!r} means {', '.join(found)}")
-    ((key, content),) = found.items()
-    parameters = content["parameters"]
+    key, parameters, _ = predicting.finished(run)
     where = experiment.Machine.of(machine, data=parameters.get("data", ""))
-    if not experiment.is_training(parameters):
-        raise ValueError(f"need a run that trains; {key} has no benchmark, method and regime")
     kept = cached.said(experiment.of(parameters), workbook.out() / "runs" / key, where)
     table, seconds = cached.scored(kept)
     if out:
