@@ -116,7 +116,7 @@ def test_all_44_artefacts_have_a_row_and_those_of_no_figure_wait_for_their_noteb
     assert (found["run"] == "").all()
     waits = found.set_index(["paper", "part"])["notebook"]
     assert waits["vaze2022", "Figure 1a"] == "23_vaze_max_logit"
-    assert waits["vaze2022", "Figure 1b"] == "24_vaze_semantic_shift"
+    assert waits["vaze2022", "Figure 1b"] == "20_vaze_splits"
     assert waits["palechor2023", "Table 2b"] == "13_palechor_results"
 
 

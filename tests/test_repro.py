@@ -417,6 +417,20 @@ def test_equal_figures_are_equal_bytes(names):
     assert svg() == svg()
 
 
+def test_a_picture_that_may_not_be_passed_on_stays_in_the_run_and_in_no_stamp(names, tmp_path):
+    from osnb.plots.style import Figure
+
+    run = runs.begin("90_works", names)
+    run.save("figure_1", figure=Figure(), table=pd.DataFrame({"x": [1]}), passed_on=False)
+    assert (run.directory / "figure_1.png").read_bytes()[1:4] == b"PNG"
+    assert not (run.directory / "figure_1.svg").exists()
+    assert "png" not in (run.directory / "figure_1.json").read_text()
+    assert runs.results(run.directory).keys() == {"figure_1.csv", "figure_1.json"}
+    runs.publish(run.directory, tmp_path / "figures")
+    names_there = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert names_there == {"figure_1.csv", "figure_1.json"}
+
+
 def test_equal_seeds_give_equal_draws():
     import random
 
