@@ -316,7 +316,11 @@ def _curves(ax: Axes, table: pd.DataFrame, score: str, counts: pd.DataFrame) -> 
         marker = look.pop("marker")
         ax.plot(*metrics.oscr(known[score].to_numpy(), correct, other), **look)
         ax.plot(rate[role], rate["known"], marker, color=look["color"], mec="black", ms=8)
-    ax.set(xlabel="false positive rate", ylabel="correct classification rate", title="OSCR; marks: the threshold")
+    ax.set(
+        xlabel="false positive rate",
+        ylabel="correct classification rate",
+        title="OSCR, and the threshold",
+    )
     ax.set(xlim=(-0.02, 1.02), ylim=(0, room_above(correct.mean())))
 
 
