@@ -17,6 +17,12 @@ WRONG, UNKNOWN = "wrong", "unknown"
 NOISE, QUIET = "gaussian_noise", "imagenet200"  # whose pool has no noise in Table 2 of Kim et al.
 ALL, WITHOUT = "all", "all but gaussian noise"  # pools of unknown detection
 HARD = ("medium", "hard")  # what results on hard classes are about (Vaze et al., Sec. 5.2)
+DRAWINGS = {  # of the miniature of Vaze et al., by the place that they stand in
+    "cub": "mammals, for CUB",
+    "scars": "vehicles, for Stanford Cars",
+    "fgvc-aircraft": "food, for FGVC-Aircraft",
+    "imagenet": "things, for ImageNet",
+}
 FEW = 10  # times fewer random classes: 1,000 of 10,000
 OSCR = ("accuracy", "auroc", "oscr", "fpr95")
 CCR = ("ccr_at_0.001", "ccr_at_0.01", "ccr_at_0.1", "ccr_at_1")

@@ -322,7 +322,7 @@ def _curves(ax: Axes, table: pd.DataFrame, score: str, counts: pd.DataFrame) -> 
     ax.set(
         xlabel="false positive rate",
         ylabel="correct classification rate",
-        title="OSCR; marks: the threshold",
+        title="OSCR, and the threshold",
     )
     ax.set(xlim=(-0.02, 1.02), ylim=(0, room_above(correct.mean())))
 
