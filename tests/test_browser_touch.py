@@ -22,7 +22,7 @@ from osnb.teach import touch
 
 pytestmark = browser.MARKS
 WIDTHS = [390, 1366]
-PAD = touch.numbers.pad()
+PAD = touch.pad()
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +196,7 @@ def test_a_drawing_is_chosen_by_keyboard_and_the_answer_is_read_out(opened):
 
 def test_ten_samples_have_the_measures_of_the_package_wherever_they_lie(page):
     page.add_script_tag(content=touch.script("ten"))
-    rng, start = np.random.default_rng(1), touch.numbers.ten()
+    rng, start = np.random.default_rng(1), touch.ten()
     places = [[s["score"] for s in start["samples"]]]
     places += (rng.integers(0, 21, (40, 10)) / 20).tolist()
     known, right = (np.array([s[k] for s in start["samples"]]) for k in ("known", "right"))
@@ -248,7 +248,7 @@ def test_a_sample_is_dragged_and_moved_by_keys(opened, width):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_arrows_are_scored_as_the_package_does_and_moved(opened, width):
-    data, page = touch.numbers.vectors(), opened("vectors", width)
+    data, page = touch.vectors(), opened("vectors", width)
     known, unknown = np.array(data["known"]), np.array(data["unknown"])
     for name, rule in {"MLS": scores.max_logit, "MSP": scores.max_softmax_log_odds}.items():
         value = metrics.auroc(*(rule(Outputs(x), known=1) for x in (known, unknown)))
@@ -271,7 +271,7 @@ def test_arrows_are_scored_as_the_package_does_and_moved(opened, width):
 @pytest.mark.parametrize("width", WIDTHS)
 def test_near_and_far_are_means_of_the_committed_table(opened, width):
     page, steps = opened("near", width), 3
-    for place, rows in touch.numbers.near().items():
+    for place, rows in touch.near().items():
         page.locator("select").first.select_option(place)
         page.locator("input[type=range]").focus()
         page.keyboard.press("Home")
@@ -291,7 +291,7 @@ def test_near_and_far_are_means_of_the_committed_table(opened, width):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_cheapest_threshold_is_the_package_s(opened, width):
-    page, data = opened("risk", width), touch.numbers.risk()
+    page, data = opened("risk", width), touch.risk()
     (pool, methods), *_ = data.items()
     rows = [
         {"panel": pool, "printed": name, "kind": "" if right else "error", "score": odds}

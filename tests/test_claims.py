@@ -621,13 +621,6 @@ def test_a_dash_in_print_leaves_a_claim_undecided(printed):
     assert row["todo"] == "not printed"
 
 
-def test_a_wrong_paper_or_size_lists_the_valid_ones():
-    with pytest.raises(KeyError, match="kim2021, palechor2023, vaze2022"):
-        claims.decide(["kim2022"], ["printed"])
-    with pytest.raises(KeyError, match="mini, paper, printed, tiny"):
-        claims.decide(["kim2021"], ["huge"])
-
-
 def test_a_number_of_exactly_0_does_not_hold_whatever_floats_make_of_it():
     three = rows(STANDARD, "printed", "auroc", ("mls", 0.3), ("msp+", 0.2 + 0.1 - 1e-16))
     row = answer("vaze-mls-over-msp", "d", made(three))

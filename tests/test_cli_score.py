@@ -120,12 +120,6 @@ def test_two_files_are_compared_on_the_same_draws(file, sample):
     assert (row["difference"], row["low"], row["high"]) == metrics.interval(a - b)
 
 
-def test_the_only_score_of_each_file_is_compared_under_both_names(file):
-    second = frame(1).rename(columns={"mine": "theirs"})
-    _, rows = told(file(frame()), "--against", file(second, "b.csv"))
-    assert {key[2] for key in rows} == {"mine - theirs"}
-
-
 def test_the_only_score_of_a_file_is_compared_with_each_of_the_other(file):
     second = frame(1).rename(columns={"mine": "theirs"}).assign(noise=np.arange(120) % 7)
     _, rows = told(file(frame()), "--against", file(second, "b.csv"))
@@ -189,15 +183,6 @@ BAD = {
     "half": (changed(label=0.5), "label needs whole numbers; got 0.5"),
     "low": (changed(label=-3), "labels are >= 0, -1 or -2; got -3"),
     "no known": (changed(label=-2), "needs known samples, label >= 0; none of 120 is one"),
-    "pred": (changed(pred="x"), "label and pred both need names of classes, or both whole numbers"),
-    "near": (
-        frame().rename(columns={"label": "lable"}),
-        "needs a column label (is it lable?); there are: sample, lable, class, pred, mine",
-    ),
-    "digits": (
-        changed(mine=2**53 + np.arange(120)),
-        "mine needs numbers that float64 holds exactly; got int64",
-    ),
     "rows": (frame()[:0], "needs (N,) labels, N >= 1; got shape (0,)"),
     "logit": (frame(logits=True).drop(columns="logit_1"), "there is no logit_1"),
     "large": (frame(logits=True).assign(label=3), "needs labels below 3 known classes; got 3"),

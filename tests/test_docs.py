@@ -9,13 +9,13 @@ import pytest
 from markdown_it import MarkdownIt
 
 from osnb.base import workbook
-from osnb.book.report import docs
+from osnb.book import report
 
 ROOT = workbook.PACKAGE.parent
 TEMPLATES = ROOT / "osnb" / "book" / "report" / "pages"  # filled before they are Markdown
 LISTED = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True)
 PAGES = [path for path in map(ROOT.joinpath, LISTED.stdout.split()) if path.parent != TEMPLATES]
-EXTEND = sorted(path for path in (docs.DOCS / "extend").glob("*.md") if path.stem != "index")
+EXTEND = sorted(path for path in (report.DOCS / "extend").glob("*.md") if path.stem != "index")
 
 
 @cache
@@ -49,7 +49,7 @@ def broken(page):
 
 
 def test_all_pages_are_looked_at():
-    assert {ROOT / "README.md", docs.DOCS / "index.md", *EXTEND} <= set(PAGES)
+    assert {ROOT / "README.md", report.DOCS / "index.md", *EXTEND} <= set(PAGES)
     assert len(EXTEND) == 8
 
 
@@ -67,11 +67,11 @@ def test_a_link_to_nowhere_is_found(tmp_path):
 
 
 def test_the_front_page_leads_to_every_page_in_two_steps():
-    there, reached = docs.DOCS / "index.md", set()
+    there, reached = report.DOCS / "index.md", set()
     assert there in {(ROOT / link).resolve() for link in links(ROOT / "README.md")}
-    for page in (there, *docs.DOCS.glob("*/index.md")):
+    for page in (there, *report.DOCS.glob("*/index.md")):
         reached |= {(page.parent / link.partition("#")[0]).resolve() for link in links(page)}
-    assert set(docs.DOCS.rglob("*.md")) <= reached | {there}
+    assert set(report.DOCS.rglob("*.md")) <= reached | {there}
 
 
 @pytest.mark.parametrize("page", EXTEND, ids=lambda page: page.stem)
@@ -85,25 +85,25 @@ def test_the_file_to_copy_passes_its_own_test(page, tmp_path):
 
 
 def test_a_page_links_to_pages_and_names_other_files():
-    texts = {name: text.decode() for name, text in docs.files()}
+    texts = {name: text.decode() for name, text in report.documents()}
     assert "[Operations](operations.md)" in texts["docs/reproduction.md"]
     assert "`figures/README.md`" in texts["docs/reproduction.md"]
     assert "](../" not in texts["docs/reproduction.md"] + texts["docs/index.md"]
 
 
 def test_without_torch_no_page_of_the_api_needs_it(monkeypatch):
-    assert b"osnb.losses" in dict(docs.files())["docs/api/training.md"]
-    monkeypatch.setattr(docs, "find_spec", lambda name: None)
+    assert b"osnb.losses" in dict(report.documents())["docs/api/training.md"]
+    monkeypatch.setattr(report, "find_spec", lambda name: None)
     modules = r":: osnb\.(losses|train|models|datasets|experiment)"
-    assert not [name for name, text in docs.files() if re.search(modules, text.decode())]
+    assert not [name for name, text in report.documents() if re.search(modules, text.decode())]
 
 
 @pytest.mark.slow
 def test_the_site_is_made_without_a_warning_and_its_links_lead_to_files(tmp_path, monkeypatch):
     monkeypatch.setattr(workbook, "out", lambda: tmp_path)
-    index = docs.build()
+    index = report.documentation()
     pages = {path.relative_to(index.parent).as_posix() for path in index.parent.rglob("*.html")}
-    assert {f"{name.removeprefix('docs/')[:-3]}.html" for name, _ in docs.files()} <= pages
+    assert {f"{name.removeprefix('docs/')[:-3]}.html" for name, _ in report.documents()} <= pages
     for page in index.parent.rglob("*.html"):
         text = page.read_text(encoding="utf8")
         for link in re.findall(r'(?:href|src)="([^"#?]+)', text):

@@ -62,16 +62,6 @@ def test_what_a_notebook_says_of_its_cost_is_near_what_was_measured(name):
     assert abs(gb - cost["gb"]) <= 0.5
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_link_resolves(page):
-    for link in re.findall(r"\]\(([^)\s]+)\)", PAGES[page]):
-        file, _, word = link.partition("#")
-        there = link.startswith("https://") or (FOLDER / (file or page)).is_file()
-        assert there, link
-        if word and not link.startswith("https://"):
-            assert word in re.findall(r"^### (.+)", PAGES[file or page], re.M), link
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_page_and_every_word_to_which_a_notebook_links_is_there(name):
     words = re.findall(r"^### (.+)", PAGES["GLOSSARY.md"], re.M)

@@ -186,6 +186,16 @@ def changed(directory: Path, files: Mapping[str, str]) -> list[str]:
     return [n for n, x in there.items() if not x.is_file() or workbook.file_hash(x) != files[n]]
 
 
+def altered(directory: Path, run: Mapping[str, Any]) -> list[str]:
+    """Files of a finished run that are gone, new or other than its run.json says.
+
+    Checkpoints are passed over: they end in checksums of their own.
+    """
+    files = {k: v for k, v in run.get("files", {}).items() if not k.endswith(".pt")}
+    others = results(directory).items() ^ run.get("outputs", {}).items()
+    return sorted({name for name, _ in others} | {*changed(directory, files)})
+
+
 def publish(directory: Path, target: Path) -> list[str]:
     """Make the results in `target` those of the run in `directory`, as far as they are small.
 

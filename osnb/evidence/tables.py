@@ -14,6 +14,7 @@ from osnb.base.tables import check as check
 from osnb.base.tables import published as published
 from osnb.base.tables import read as read
 from osnb.base.tables import write as write
+from osnb.experiment import layers
 
 UNCERTAIN = ("low", "high", "over", "sd_seeds", "seeds")
 UNITS = {"class": "classes", "sample": "samples"}
@@ -280,14 +281,5 @@ def _spread(sd: float, seeds: float, digits: int) -> str:
 
 
 def _row(path: Path, stamp: Mapping[str, Any]) -> dict[str, Any]:
-    row = stamp["parameters"] | _flat(stamp["settings"]) | stamp["columns"]
+    row = stamp["parameters"] | dict(layers.flat(stamp["settings"])) | stamp["columns"]
     return row | {"path": str(path), "hash": stamps.data(path.parent)}
-
-
-def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Every setting by its own name, a chosen part's name under that of its kind."""
-    flat = {}
-    for name, value in settings.items():
-        part = value if isinstance(value, Mapping) else {"name": value}
-        flat |= {name if k == "name" else k: v for k, v in part.items()}
-    return flat

@@ -18,7 +18,7 @@ from osnb.book import record, zips
 from osnb.book.archive import publishing
 from osnb.book.archive.checking import LOCK, MANIFEST, METADATA, check, made_so
 from osnb.book.runs import PAPERS as DIGITS
-from osnb.book.runs import changed, publish, results
+from osnb.book.runs import altered, publish
 from osnb.book.verify import params_file
 from osnb.evidence.gallery import PAPERS
 
@@ -83,11 +83,9 @@ def _chosen(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     for key, run in runs.items():
         if run["state"] != "done":
             raise ValueError(f"only finished runs go into an archive; {key} is {run['state']}")
-        lost = {name for name, _ in results(_folder(key)).items() ^ run["outputs"].items()}
-        lost |= {*changed(_folder(key), {"executed.ipynb": run["files"].get("executed.ipynb", "")})}
-        if lost:
+        if lost := altered(_folder(key), run):
             raise ValueError(
-                f"{key} is not what its run.json says ({', '.join(sorted(lost))}); run it again"
+                f"{key} is not what its run.json says ({', '.join(lost)}); run it again"
             )
         params = params_file(run["notebook"], run["run"])
         run["params"] = f"params/{run['notebook']}/{params.name}" if params else None
@@ -166,8 +164,7 @@ def _standing(key: str, run: dict[str, Any]) -> str:
     if found.get("state") in {"queued", "running"}:
         return "running"
     alike = all(found.get(k) == run[k] for k in ("state", "code", "inputs", "outputs"))
-    whole = not changed(folder, found.get("files", {})) and results(folder) == run["outputs"]
-    return "same" if alike and whole else "other"
+    return "same" if alike and not altered(folder, found) else "other"
 
 
 def _place(archive: zipfile.ZipFile, key: str, run: dict[str, Any]) -> None:

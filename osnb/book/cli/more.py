@@ -165,9 +165,9 @@ def report():
 
 def docs():
     """Make report/docs/index.html: the documentation, from the pages in osnb/docs. No run."""
-    from osnb.book.report import docs
+    from osnb.book import report
 
-    print(docs.build())
+    print(report.documentation())
 
 
 def protocol(

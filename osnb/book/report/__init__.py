@@ -1,6 +1,7 @@
 """The report: a static site of all artefacts, built by Sphinx, read without a network."""
 
 import json
+import posixpath
 import re
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from osnb.base import workbook
 from osnb.book import record, runs
 from osnb.book.archive import checking
-from osnb.book.report import docs, facts, strange
+from osnb.book.report import facts, strange
 from osnb.book.verify import verify
 from osnb.evidence import claims, gallery
 from osnb.teach import touch
@@ -25,6 +27,9 @@ from osnb.teach import touch
 VERDICTS = "verify.json"  # in report/: what `verify` said of the artefacts when it was made
 INPUTS = "inputs.txt"  # in report/: the digest of what it was made from
 HERE = Path(__file__).parent
+DOCS = workbook.PACKAGE / "docs"
+LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
+TRAINING = "api/training.md"  # docstrings of modules that import torch
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2/*")  # of its 24 MB what pages need
 WORDS = ("GLOSSARY.md", "REFERENCES.md")  # pages of notebooks/ to which the notebooks link
 BUILDERS = ("sphinx", "myst-nb", "furo", "sphinx-mathjax-offline")
@@ -133,7 +138,7 @@ def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
     done, decided = facts.runs(), claims.decide([*gallery.PAPERS], [*claims.SIZES])
     papers, notebooks = facts.papers(decided, verdicts), facts.notebooks(done)
     yield from settings()
-    yield from docs.files()
+    yield from documents()
     yield from touch.files()
     for notebook in notebooks:
         yield from _notebook(notebook)
@@ -272,3 +277,46 @@ def _preview(table: pd.DataFrame, rows: int, columns: int) -> str:
 def _literal(text: object) -> str:
     """A text for Markdown, in which nothing of it means anything."""
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", " ".join(record.plain(str(text)).split()))
+
+
+# The documentation: tracked Markdown and the docstrings, as pages of a site
+
+
+def documentation() -> Path:
+    """Make report/docs/ under `workbook.out()`: no run, no notebook and no network is needed.
+
+    Returns:
+        The path of index.html.
+
+    Raises:
+        ChildProcessError: Sphinx failed or warned; the message is what it said.
+    """
+    target = workbook.out() / "report" / "docs"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".docs-") as folder:
+        for name, content in [*settings(), *documents()]:
+            path = Path(folder) / "source" / name.removeprefix("docs/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        sphinx(Path(folder))
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.move(Path(folder) / "html", target)
+    return target / "index.html"
+
+
+def documents() -> Iterator[tuple[str, bytes]]:
+    """Each page: its name in the folder of sources, and its text."""
+    for page in sorted(DOCS.rglob("*.md")):
+        name, text = page.relative_to(DOCS).as_posix(), page.read_text(encoding="utf8")
+        if name == TRAINING and find_spec("torch") is None:
+            text = text.partition("```")[0]
+        yield f"docs/{name}", LINK.sub(lambda link, page=page: _within(page, link), text).encode()
+
+
+def _within(page: Path, link: re.Match) -> str:
+    """A link as it is if it leads to a page; else its words, and the file by its name."""
+    target = Path(posixpath.normpath(page.parent / link[2]))
+    if target.is_relative_to(DOCS):
+        return link[0]
+    name = target.relative_to(DOCS.parent.parent).as_posix()
+    return f"`{name}`" if link[1] == target.name else f"{link[1]} (`{name}`)"
