@@ -36,7 +36,7 @@ ROOMS = {
     "evidence": ({"base", "metrics", "experiment"}, {"numpy", "pandas"}, set()),
     "plots": (
         {"base", "metrics", "evidence"},
-        {"numpy", "pandas", "matplotlib", "seaborn", "ipywidgets"},
+        {"numpy", "pandas", "matplotlib", "seaborn", "ipywidgets", "PIL"},
         {"IPython"},
     ),
     "book": (
