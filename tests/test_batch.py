@@ -654,6 +654,16 @@ def test_engines_that_cannot_be_are_refused(four, words, reason):
     assert not (four.folder / "runs").exists()
 
 
+def test_workers_that_do_not_start_are_told_in_a_sentence(monkeypatch):
+    def cluster(*_, **__):
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr("distributed.LocalCluster", cluster)
+    again = r"Nanny failed to start\. Try again: the same command continues"
+    with pytest.raises(ConnectionError, match=again), batch.local(2):
+        pass
+
+
 def test_slurm_s_library_leaves_the_interrupt_as_it_was():
     code = """
 import signal
