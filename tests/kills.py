@@ -8,7 +8,6 @@ that nobody disturbed, and nothing else lies about. Then the folder is emptied, 
 """
 
 import argparse
-import hashlib
 import json
 import os
 import random
@@ -22,13 +21,16 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
+import torch
 from filelock import FileLock, Timeout
 
 from osnb.base import workbook
 from osnb.book import record
+from osnb.train import checkpoint
 
 ENDS = 10  # seconds in which everything of a killed command has to end
 TAKEN = (".parquet", "best.pt", ".csv")  # what has equal bytes; beside it lie times and versions
+HELD = ("checkpoint.pt", "previous.pt")  # what has equal entries
 CACHES = ("torchinductor_", "dask-scratch-space")  # of torch and dask, which stay for the next
 FILE = "params/12_palechor_train/mini_p1_softmax.yaml"
 LONG = "rules=plain epochs=16 width=8 train_per_class=30"  # more epochs of a smaller training
@@ -76,15 +78,15 @@ class Killed:
         return Counter((record.read(file.parent) or {}).get("state") for file in files)
 
     def digests(self) -> dict[str, str]:
-        """By name: sha256 of the files with equal bytes, and nothing of all others."""
+        """By name: sha256 of files, and of entries of checkpoints; of all others nothing."""
         files = sorted(file for file in (self.folder / "runs").rglob("*") if file.is_file())
-        return {
-            str(file.relative_to(self.folder)): hashlib.sha256(file.read_bytes()).hexdigest()
-            if file.name.endswith(TAKEN)
-            else ""
-            for file in files
-            if ".ipython" not in file.parts
-        }
+        told = {}
+        for file in (file for file in files if ".ipython" not in file.parts):
+            name = str(file.relative_to(self.folder))
+            told[name] = workbook.file_hash(file) if file.name.endswith(TAKEN) else ""
+            if file.name in HELD:
+                told |= entries(name, checkpoint.load(file))
+        return told
 
     def spare(self) -> list[str]:
         """What lies in the temporary folder."""
@@ -113,6 +115,8 @@ class Killed:
         for process in left:
             with suppress(psutil.Error):
                 process.kill()
+        for name in self.spare():  # so that each is told once
+            shutil.rmtree(self.temporary / name, ignore_errors=True)
         return spent
 
     def over(self, whole: dict[str, str]) -> None:
@@ -128,14 +132,39 @@ class Killed:
         shutil.rmtree(self.folder / "runs")
 
 
-def hit(killed: Killed, draw: random.Random, life: float) -> tuple[str, float] | None:
+def entries(place: str, value) -> dict[str, str]:
+    """By its place: what a state holds. Its bytes say too which texts are one object."""
+    if isinstance(value, dict):
+        value = [*value.items()]
+    elif isinstance(value, list) and any(isinstance(x, dict | torch.Tensor) for x in value):
+        value = [*enumerate(value)]
+    elif isinstance(value, torch.Tensor):
+        return {place: workbook.digest(f"{value.dtype} {value.shape}", value.numpy().tobytes())}
+    else:
+        return {place: workbook.digest(repr(value))}
+    parts = [entries(f"{place}:{name}", part) for name, part in value]
+    return {name: digest for part in parts for name, digest in part.items()}
+
+
+def hit(killed: Killed, draw: random.Random, life: float, within: float) -> tuple | None:
     """Start the command and kill it once; the state it was in and the seconds until all was over.
 
-    None if it ended before: all is done.
+    Three of four kills come while a run is being made, however long its beginning takes.
+
+    Args:
+        killed: what to kill.
+        draw: when, and whom.
+        life: seconds that the command takes.
+        within: seconds of them in which runs are made; 0: do not kill.
+
+    Returns:
+        None if it ended before: all is done.
     """
-    process = killed.start()
+    process, most = killed.start(), life if draw.random() < 0.25 else within
+    while within and most == within and process.poll() is None and not killed.states()["running"]:
+        time.sleep(0.2)
     try:
-        code = process.wait(draw.uniform(0, life))
+        code = process.wait(draw.uniform(0, most) if within else None)
     except subprocess.TimeoutExpired:
         victim, state = process, "middle" if killed.states()["running"] else "before or after"
         if draw.random() < 0.25 and (started := psutil.Process(process.pid).children(True)):
@@ -149,14 +178,15 @@ def hit(killed: Killed, draw: random.Random, life: float) -> tuple[str, float] |
     return None
 
 
-def whole(mode: str, folder: Path) -> tuple[dict[str, str], float]:
-    """What a command that nobody disturbs leaves, and the seconds it takes."""
+def whole(mode: str, folder: Path) -> tuple[dict[str, str], float, float]:
+    """What a command that nobody disturbs leaves, the seconds it takes, and those of a run."""
     alone, began = Killed(mode, folder), time.monotonic()
     if code := alone.start().wait():
         sys.exit(f"{mode} ended with code {code}: {(folder / 'said.txt').read_text()}")
     life = time.monotonic() - began
     alone.end("undisturbed")
-    return alone.digests(), life
+    runs = (record.read(file.parent) for file in (folder / "runs").glob("*/*/run.json"))
+    return alone.digests(), life, max(run["seconds"] for run in runs)
 
 
 def main(kills: int, seconds: float, seed: int) -> int:
@@ -172,9 +202,10 @@ def main(kills: int, seconds: float, seed: int) -> int:
             while not done:  # to the end of a round, by kills or without
                 left = kills - counted.total()
                 late = left <= 0 or time.monotonic() - began > seconds
-                struck = hit(killed[mode], draw, 1e6 if late else sound[mode][1])
+                digests, life, within = sound[mode]
+                struck = hit(killed[mode], draw, life, 0 if late else within)
                 if done := struck is None:
-                    killed[mode].over(sound[mode][0])
+                    killed[mode].over(digests)
                     rounds[mode] += 1
                 else:
                     counted[mode, struck[0]] += 1

@@ -20,6 +20,7 @@ from osnb.book import batch, record, run
 
 pytestmark = pytest.mark.slow
 RUNS = 4
+LONG = 600  # seconds after which a command hangs, however busy the machine is
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def folder(project, n):
     return project.folder / "runs" / "10_fixture_train" / f"r{n}"
 
 
-def kernel(project, n, seconds=60):
+def kernel(project, n, seconds=LONG):
     """Pids of the kernel that makes run n, its source and its owner, as soon as it has begun."""
     file = folder(project, n) / "kernel.txt"
     for _ in range(seconds * 20):
@@ -59,7 +60,7 @@ def kernel(project, n, seconds=60):
     raise AssertionError(f"run {n} did not begin within {seconds} s")
 
 
-def ended(process, seconds=120):
+def ended(process, seconds=LONG):
     """(exit code, what it printed) of a started `osnb ... --json -`."""
     out, err = process.communicate(timeout=seconds)
     assert "Traceback" not in err, err
@@ -178,7 +179,7 @@ def test_nothing_of_a_batch_listens_beyond_this_machine(four):
     heard = {c.laddr for c in opened if c.status == psutil.CONN_LISTEN}
     greetings = {greeting(*at) for at in heard}
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=LONG)
     assert {at.ip for at in heard} == {"127.0.0.1"}
     assert not any(b"pickle" in said for said in greetings), "somebody without keys is greeted"
 
@@ -213,7 +214,7 @@ def test_another_user_of_the_machine_cannot_talk_to_a_batch(four):
         opened = [c for each in family for c in each.net_connections()]
         heard = {f"{c.laddr.ip}:{c.laddr.port}" for c in opened if c.status == "LISTEN"}
         command = [sys.executable, "-c", ATTACK, *heard]
-        answers = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout
+        answers = subprocess.run(command, check=True, capture_output=True, timeout=LONG).stdout
         assert heard
         assert process.poll() is None
         assert answers == b""
@@ -236,7 +237,7 @@ def test_an_interrupt_of_workers_says_so_and_leaves_no_process(four, sign):
     process = four.start("reproduce", "--workers", 2, "--json", "-", start_new_session=True)
     pids = kernel(four, 0)
     os.killpg(process.pid, sign)  # as a terminal does: to every process of the group
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=LONG)
     assert process.returncode == 130
     assert err.endswith("osnb: interrupted; the same command continues\n")
     told = json.loads(out)
@@ -266,10 +267,10 @@ def test_who_holds_a_run_is_told_with_its_age(four):
         assert first.poll() is None
         time.sleep(0.05)
     second = four.start("run", "params/10_fixture_train/r0.yaml", "-p", "rate=4.0")
-    out, _ = second.communicate(timeout=60)
+    out, _ = second.communicate(timeout=LONG)
     assert f"waits: process {first.pid} on {os.uname().nodename} is making it since 20" in out
     assert "skipped, up to date" in out
-    first.communicate(timeout=60)
+    first.communicate(timeout=LONG)
     assert (first.returncode, second.returncode) == (0, 0)
 
 
@@ -552,7 +553,7 @@ def test_a_bad_file_for_slurm_is_refused_in_a_dry_run_too(four, certificates, te
     file = four.folder / "slurm.yaml"
     file.write_text(text)
     process = four.start("reproduce", "--slurm", file, "--tls", certificates, "--dry-run")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=LONG)
     assert (process.returncode, out) == (2, "")
     assert reason in err
     assert err.count("\n") == 1
@@ -589,7 +590,7 @@ def test_without_slurm_or_a_job_the_command_ends_with_a_sentence(
     file = four.folder / "slurm.yaml"
     file.write_text("jobs: 2\nmemory: 1GB\n")
     process = four.start("reproduce", "--slurm", file, "--tls", certificates)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=LONG)
     assert (process.returncode, out, err) == (2, "", f"osnb: {reason}\n")
     taken = (four.folder / "taken").exists()
     assert taken == (sbatch == TAKES_ONE) == (four.folder / "cancelled.txt").exists()
@@ -647,11 +648,21 @@ def test_a_worker_with_other_code_or_another_folder_is_refused(project):
 )
 def test_engines_that_cannot_be_are_refused(four, words, reason):
     process = four.start("reproduce", *words)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=LONG)
     assert (process.returncode, out) == (2, "")
     assert reason in err
     assert err.count("\n") == 1
     assert not (four.folder / "runs").exists()
+
+
+def test_workers_that_do_not_start_are_told_in_a_sentence(monkeypatch):
+    def cluster(*_, **__):
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr("distributed.LocalCluster", cluster)
+    again = r"Nanny failed to start\. Try again: the same command continues"
+    with pytest.raises(ConnectionError, match=again), batch.local(2):
+        pass
 
 
 def test_slurm_s_library_leaves_the_interrupt_as_it_was():

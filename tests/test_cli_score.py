@@ -1,9 +1,13 @@
 """`osnb score`: the numbers of the rooms below for a file, and one sentence for a bad one."""
 
+import io
 import json
+import os
+import zipfile
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.metrics import roc_auc_score
 from test_cli import osnb
@@ -186,6 +190,8 @@ BAD = {
     "rows": (frame()[:0], "needs (N,) labels, N >= 1; got shape (0,)"),
     "logit": (frame(logits=True).drop(columns="logit_1"), "there is no logit_1"),
     "large": (frame(logits=True).assign(label=3), "needs labels below 3 known classes; got 3"),
+    "huge label": (changed(label=1e300), "label needs whole numbers; got 1e+300"),
+    "endless label": (changed(label=np.inf), "label needs whole numbers; got inf"),
     "infinite": (frame(logits=True).assign(logit_0=np.inf), "need finite logits; got inf in row 0"),
 }
 
@@ -223,6 +229,7 @@ def test_a_file_that_is_no_such_file_is_refused(tmp_path, monkeypatch, name):
     [
         ({"logits": np.ones((3, 2))}, "needs a label for each row; got 3 logits, 2"),
         ({"logits": np.ones(2)}, "logits needs shape (N, C); got (2,)"),
+        ({"logits": np.ones((2, 2)) + 1j}, "logits needs numbers"),
         ({"pred": np.ones(2), "mine": np.ones((2, 2))}, "mine needs shape (2,), as label"),
         ({"pred": np.ones(3), "mine": np.ones(2)}, "pred needs shape (2,), as label; got (3,)"),
     ],
@@ -230,6 +237,31 @@ def test_a_file_that_is_no_such_file_is_refused(tmp_path, monkeypatch, name):
 def test_arrays_that_do_not_fit_are_refused(file, arrays, reason):
     np.savez("a.npz", labels=np.array([0, -2]), **arrays)
     assert reason in refused("a.npz")
+
+
+def test_an_npz_file_that_declares_more_than_there_is_memory_is_refused(file):
+    sink = io.BytesIO()
+    head = {"descr": "<f8", "fortran_order": False, "shape": (10**15,)}
+    np.lib.format.write_array_header_1_0(sink, head)
+    with zipfile.ZipFile("a.npz", "w") as archive:
+        archive.writestr("labels.npy", sink.getvalue())
+    assert "a.npz: is no npz file of plain arrays (Unable to allocate" in refused("a.npz")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.npz"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(file, name):
+    os.mkfifo(name)
+    assert f"no such file: {name}" in refused(name)
+
+
+def test_an_error_of_arrow_s_own_kind_is_a_sentence(file, monkeypatch):
+    """A flipped byte of a column's name gave one."""
+
+    def read_table(_):
+        raise pa.ArrowException("Unknown error: Wrapping s failed")
+
+    monkeypatch.setattr("pyarrow.parquet.read_table", read_table)
+    assert "a.parquet: Unknown error" in refused(file(frame(), "a.parquet"))
 
 
 @pytest.mark.parametrize(

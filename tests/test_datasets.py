@@ -362,6 +362,56 @@ def test_a_list_that_is_missing_is_named(name, file, tmp_path):
         READERS[name](tmp_path)
 
 
+BROKEN = {
+    "cars": ("cars_annos.mat", "is no file of MATLAB"),
+    "ilsvrc": ("ILSVRC2012_devkit_t12/data/meta.mat", "is no file of MATLAB"),
+    "cub": ("classes.txt", "needs class '2' of an image"),
+    "mnist": ("MNIST/raw/train-labels-idx1-ubyte", "has no whole copy of MNIST"),
+    "cifar10": ("cifar-10-batches-py/data_batch_2", "has no whole copy of CIFAR10"),
+}
+
+
+@pytest.mark.parametrize("content", [b"", b"\0\1\2" * 99, b"[" * 9999], ids=["no", "odd", "deep"])
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_list_or_a_table_that_is_none_is_refused_with_its_place(name, content, tmp_path):
+    file, reason = BROKEN[name]
+    make_ilsvrc(tmp_path, "devkit") if name == "ilsvrc" else MAKE[name](tmp_path)
+    (tmp_path / file).write_bytes(b"1 a" if name == "cub" else content)
+    with pytest.raises(ValueError, match=reason) as refused:
+        READERS[name](tmp_path)
+    assert str(tmp_path) in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_ground_truth_of_other_words_is_refused(tmp_path):
+    make_ilsvrc(tmp_path, "devkit")
+    file = tmp_path / "ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt"
+    for text, word in (("1\n2\nx\n", "'x'"), ("1\n2\n3\n", "'3'")):
+        file.write_text(text)
+        with pytest.raises(ValueError, match=f"{file} needs numbers of classes in .*got {word}"):
+            READERS["ilsvrc"](tmp_path)
+
+
+@pytest.mark.parametrize("name", ["folder", "tinyimagenet", "cub", "lsun_fix"])
+def test_a_pipe_in_the_place_of_an_image_is_broken_and_not_waited_for(name, tmp_path):
+    MAKE[name](tmp_path)
+    names = ["*.jpg", "*.JPEG"]
+    files = sorted(x for kind in names for x in tmp_path.rglob(kind) if x.name[0] != ".")
+    for file in files:
+        file.unlink()
+        os.mkfifo(file)
+    with pytest.raises(BrokenImage, match="does not decode"):
+        READERS[name](tmp_path).read(np.array([0]))
+
+
+def test_a_pipe_in_the_place_of_a_list_is_no_list(tmp_path):
+    make_tinyimagenet(tmp_path)
+    (tmp_path / "val/val_annotations.txt").unlink()
+    os.mkfifo(tmp_path / "val/val_annotations.txt")
+    with pytest.raises(FileNotFoundError, match="val_annotations"):
+        READERS["tinyimagenet"](tmp_path)
+
+
 def test_birds_whose_lists_disagree_are_refused(tmp_path):
     make_cub(tmp_path)
     (tmp_path / "train_test_split.txt").write_text("1 1\n2 0\n")

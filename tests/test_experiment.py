@@ -53,7 +53,7 @@ P2 = {"benchmark": "p2", "method": "softmax"}
         (P2 | {"overrides": "batch_size=-1"}, "batch_size is 1 or more; got -1"),
         (P2 | {"overrides": "learning_rate=0"}, "learning_rate is 1e-12 or more; got 0.0"),
         (P2 | {"overrides": "smoothing=2"}, "smoothing is from 0 to 1; got 2.0"),
-        (P2 | {"seed": -1}, "a seed is 0 or more"),
+        (P2 | {"seed": -1}, "a seed is from 0 to"),
         ({"benchmark": "mnist", "method": "oe"}, "needs negatives or external images"),
         ({"benchmark": "mnist", "method": "entropic"}, "entropic needs negatives"),
         (KIM | {"method": "ensemble", "overrides": "rules=chosen"}, "set rules=plain"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import torch
 
 from osnb import losses, models, train
 from osnb.losses import class_weights
-from osnb.train import ranks
+from osnb.train import checkpoint, ranks
 
 pytestmark = pytest.mark.slow
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # as a notebook's functions are
@@ -123,6 +124,20 @@ def test_a_killed_process_is_started_again_and_the_run_ends_as_it_would_have(tmp
     assert (tmp_path / "killed").exists()
     assert torch.equal(weights(model), weights(straight))
     assert history["loss"].tolist() == plain["loss"].tolist()
+
+
+def drawing(out, labels):
+    """The entropic loss, weighted by what Python and numpy draw, as a loss of one's own may be."""
+    return ENTROPIC(out, labels) * (1 + random.random() + np.random.random())  # noqa: NPY002
+
+
+def test_what_libraries_draw_in_several_processes_follows_from_the_seed(tmp_path):
+    folders = tmp_path / "one", tmp_path / "two"
+    first, second = (fit(mlp(), x, loss=drawing, devices=2, epochs=1) for x in folders)
+    pd.testing.assert_frame_equal(first, second, check_exact=True)
+    states = [[each["numpy"] for each in checkpoint.newest(x)["random"]] for x in folders]
+    assert states[0] == states[1]
+    assert states[0][0] != states[0][1]
 
 
 def failing(out, labels):

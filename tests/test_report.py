@@ -425,6 +425,12 @@ ATTACKS = [  # of Markdown; %s is a file of this machine
     "<script>STOLEN()</script><img src=x onerror=STOLEN()><iframe src='file://%s'></iframe>",
     "---\nmyst:\n  substitutions:\n    x: '```{include} %s'\n---\n{{ x }}",
     "<a href='java\nscript:STOLEN()'>x</a> <svg onload=STOLEN()></svg> <style>@import '%s'</style>",
+    "<base href='file://%s'><meta http-equiv=refresh content='0;url=file://%s'>",
+    "<link rel=stylesheet href='http://127.0.0.2/x'><img src='http://127.0.0.2/x.png' srcset=//x>",
+    "<form action='file://%s'><input autofocus onfocus=STOLEN()><button formaction=//x>y</form>",
+    "<details open ontoggle=STOLEN()>x</details><video src=x onerror=STOLEN()></video>",
+    "<math><a xlink:href='javascript:STOLEN()'>x</a></math> $\\href{javascript:STOLEN()}{x}$",
+    "<svg><animate onbegin=STOLEN() attributeName=x dur=1s /></svg><template><script>STOLEN()",
 ]
 OUTPUTS = [
     {"text/html": "<b onclick=STOLEN()>x</b><script>STOLEN()</script><object data='%s'></object>"},

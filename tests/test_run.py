@@ -113,6 +113,8 @@ REFUSED = {
         "run: small\nword: 2\n",
         "got 2 \\(a text that .* needs quotes",
     ),
+    "a number without end": (f"run: small\nseed: {'9' * 5000}\n", "cannot be read.*4300 digits"),
+    "no date": ("run: small\nword: 2001-99-99\n", "cannot be read.*month must be"),
     "no size": ("run: small\nsize: large\n", "size 'large' .* is not one of: mini, tiny, paper"),
 }
 
@@ -165,7 +167,7 @@ def test_a_folder_that_is_no_notebook_is_refused_with_the_nearest(works, tmp_pat
     [
         ("without_parameters", "one cell tagged 'parameters'; it has 0"),
         ("two_parameters_cells", "one cell tagged 'parameters'; it has 2"),
-        ("computed_default", "'half' must be a literal; got rate / 2"),
+        ("computed_default", "'half' must be a literal, .*; got rate / 2"),
         ("broken_parameters", "invalid syntax"),
     ],
 )
@@ -229,13 +231,23 @@ def rewritten(project, notebook, number, text):
         ("a = 1\n%time f()", "code cell 3 is no plain Python (magics and shell commands hide"),
         ("!ls", "code cell 3 is no plain Python (magics"),
         ("x = '\0'", "code cell 3 is no plain Python (source code"),
+        ("-" * 100_000 + "1", "code cell 3 is no plain Python ("),
+        ("### BEGIN SOLUTION\nx = 1", "without its END in: '### BEGIN SOLUTION"),
+        ("x = 1\n### END SOLUTION", "out of place in: 'x = 1"),
     ],
 )
 def test_a_cell_that_is_no_python_is_refused_by_its_number(project, text, reason):
     file = rewritten(project, "90_cell", 3, text)
-    with pytest.raises(run.Refused, match=re.escape(f"90_cell.ipynb: {reason}")) as refused:
+    with pytest.raises(run.Refused, match=f"90_cell.ipynb.*{re.escape(reason)}") as refused:
         run.plan(file)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("default", ["{1, 2}", "{}", "None", "b'x'", "1j", "[]", "...", "{[]}"])
+def test_a_default_that_no_params_file_could_give_is_refused(project, default):
+    file = rewritten(project, "90_cell", 1, f"run: str = 'small'\nseed = {default}")
+    with pytest.raises(run.Refused, match=r"90_cell\.ipynb: .* 'seed' must be a literal"):
+        run.plan(file)
 
 
 SOFTMAX = "12_palechor_train/mini_p2_softmax"
@@ -250,11 +262,20 @@ SOFTMAX = "12_palechor_train/mini_p2_softmax"
         ("31_kim_train/mini_baseline", {"beta": 9}, "it belongs to training arpl_cs"),
         ("31_kim_train/mini_baseline", {"severity": 10, "crl": 5}, "nothing reads severity=10"),
         ("31_kim_train/mini_baseline", {"crl": 5}, "nothing reads crl=5"),
+        (SOFTMAX, {"machine": "fast"}, "settings are NAME=VALUE"),
+        (SOFTMAX, {"machine": "color=3"}, "a machine has workers, cache, resident; got 'color'"),
+        (SOFTMAX, {"machine": "workers=-1"}, "workers is 0 or more; got -1"),
+        (SOFTMAX, {"data": "cifar10='x"}, "data is a folder, or READER=FOLDER"),
+        (SOFTMAX, {"loss": "nowhere:f"}, "no file for 'nowhere:f'"),
+        (SOFTMAX, {"seed": 2**32}, "a seed is from 0 to 4294967295; got 4294967296"),
+        (SOFTMAX, {"train_per_class": 0}, "train_per_class is 1 or more; got 0"),
     ],
 )
-def test_an_override_that_no_part_of_the_experiment_reads_is_refused(file, overrides, reason):
-    with pytest.raises(run.Refused, match=reason):
-        run.plan(workbook.root() / "params" / f"{file}.yaml", overrides)
+def test_what_an_experiment_could_not_do_is_refused_before_it_starts(file, overrides, reason):
+    path = workbook.root() / "params" / f"{file}.yaml"
+    with pytest.raises(run.Refused, match=reason) as refused:
+        run.plan(path, overrides)
+    assert str(path) in str(refused.value)
 
 
 def test_a_plan_is_made_or_refused_before_torch_and_pandas_are_imported():
@@ -509,6 +530,29 @@ def told(kernel, *cells, signals=lambda: None):
         return ends
 
     return asyncio.run(ends())
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from osnb.book.run import kernels
+with kernels.started(Path(sys.argv[1])):
+    print(*os.listdir(sys.argv[1]), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_kill_before_a_kernel_has_begun_leaves_no_folder(tmp_path):
+    env = os.environ | {"TMPDIR": str(tmp_path)}
+    words = [sys.executable, "-c", KILLED, str(tmp_path)]
+    killed = subprocess.run(words, env=env, capture_output=True, text=True, timeout=60)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert killed.stdout.startswith("osnb-")
+    for _ in range(600):
+        if not [*tmp_path.glob("osnb-*")]:
+            break
+        time.sleep(0.1)
+    assert not [*tmp_path.glob("osnb-*")]
 
 
 @pytest.mark.slow
@@ -845,6 +889,29 @@ def test_a_broken_run_json_is_a_failure_that_names_the_file(tmp_path, text):
     assert found["error"]["name"] == "BrokenRecord"
     assert str(directory / "run.json") in found["error"]["value"]
     assert record.attempts(directory) == []
+
+
+@pytest.mark.parametrize("key", ["seconds", "files", "goldens", "error", "attempts"])
+def test_a_sealed_run_json_with_a_value_of_another_type_is_broken_too(tmp_path, key):
+    for value in ("x", None):
+        record.write(tmp_path, WHOLE | {key: value})
+        assert record.read(tmp_path)["error"]["name"] == "BrokenRecord"
+
+
+def test_a_pipe_in_the_place_of_a_run_json_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "run.json")
+    assert record.read(tmp_path)["error"]["name"] == "BrokenRecord"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch, number):
+    def flock(*_):
+        raise OSError(number, "no")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    said = f"{tmp_path}/runs/.locks/90_works lies on a file system without locks: set OSNB_OUT"
+    with pytest.raises(OSError, match=said), record.lock(tmp_path / "runs/90_works/small"):
+        pass
 
 
 def test_nothing_is_kept_for_the_next_kernel_that_prints_otherwise_outside_a_notebook():

@@ -55,7 +55,7 @@ def read(path: Path) -> pd.DataFrame:
     """
     try:
         scores = pq.read_table(path).to_pandas()
-    except (OSError, ValueError, pa.ArrowInvalid) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise ValueError(
             f"{path} is no whole scores table ({error}); remove it and run its notebook again"
         ) from error

@@ -84,7 +84,11 @@ def data(folder: str, reader: str = "") -> Path:
         folder: its path, or "cifar10=/a textures=/b" for readers whose data lie elsewhere.
         reader: whose folder.
     """
-    own = dict(word.partition("=")[::2] for word in shlex.split(folder)) if "=" in folder else {}
+    try:
+        words = shlex.split(folder) if "=" in folder else []
+    except ValueError as error:
+        raise ValueError(f"data is a folder, or READER=FOLDER ...; {error} in {folder!r}") from None
+    own = dict(word.partition("=")[::2] for word in words)
     folder = own.get(reader, "") if own else folder
     return Path(folder or os.environ.get("OSNB_DATA") or root() / "data").resolve()
 
@@ -133,6 +137,11 @@ def writing(path: Path) -> Iterator[Path]:
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def at_once(name: str, how: int) -> int:
+    """An opener for `open` by which a pipe in the place of a file is empty, and not waited for."""
+    return os.open(name, how | getattr(os, "O_NONBLOCK", 0))
 
 
 def digest(*parts: str | bytes | Path) -> str:
@@ -245,10 +254,11 @@ def _parsed(text: str, notebook: Path, number: int) -> ast.Module:
     """The tree of a cell's code."""
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         line = getattr(error, "text", None) or ""
         magic = line.lstrip().startswith(("%", "!"))
-        reason = "magics and shell commands hide what it uses" if magic else error.args[0]
+        reason = (*error.args, "it is nested too deeply")[0]
+        reason = "magics and shell commands hide what it uses" if magic else reason
         raise ValueError(
             f"{Path(notebook).name}: code cell {number} is no plain Python ({reason}): "
             f"{line.strip() or text[:60]!r}"
@@ -273,14 +283,14 @@ def cleared(text: str, *, name: str) -> str:
         begun = next((kind for kind in REGIONS if f"BEGIN {kind}" in line), "")
         ended = next((kind for kind in REGIONS if f"END {kind}" in line), "")
         if (begun and inside) or (ended and ended != inside):
-            raise ValueError(f"{name} has a line {line.strip()!r} out of place in:\n{text}")
+            raise ValueError(f"{name} has a line {line.strip()!r} out of place in: {text[:60]!r}")
         if begun and REGIONS[begun]:
             lines.append(line[: len(line) - len(line.lstrip())] + REGIONS[begun])
         elif not (inside or begun or ended):
             lines.append(line)
         inside = begun or (inside if not ended else "")
     if inside:
-        raise ValueError(f"{name} has a line '### BEGIN {inside}' without its END in:\n{text}")
+        raise ValueError(f"{name} has '### BEGIN {inside}' without its END in: {text[:60]!r}")
     return "\n".join(lines)
 
 
@@ -308,13 +318,13 @@ def declared(notebook: Path) -> dict[str, Any]:
 
 
 def _literal(notebook: Path, name: str, node: ast.expr) -> Any:
-    try:
-        return ast.literal_eval(node)
-    except ValueError:
-        raise ValueError(
-            f"{Path(notebook).name}: the default of '{name}' must be a literal; "
-            f"got {ast.unparse(node)}"
-        ) from None
+    with suppress(ValueError, TypeError):
+        if isinstance(value := ast.literal_eval(node), str | int | float):
+            return value
+    raise ValueError(
+        f"{Path(notebook).name}: the default of '{name}' must be a literal, of a text, a number, "
+        f"True or False; got {ast.unparse(node)}"
+    )
 
 
 def params(file: Path) -> dict[str, Any]:

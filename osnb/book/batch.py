@@ -288,10 +288,11 @@ def local(workers: int, *, task: Callable = work) -> Iterator[Spread]:
     here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
     here |= {"worker_dashboard_address": "127.0.0.1:0", "scheduler_kwargs": NO_PAGE}
     here |= {"security": Security.temporary(), "protocol": "tls://"}
-    with (
-        LocalCluster(workers, threads_per_worker=1, memory_limit=0, **here) as cluster,
-        Client(cluster) as client,
-    ):
+    try:
+        cluster = LocalCluster(workers, threads_per_worker=1, memory_limit=0, **here)
+    except RuntimeError as error:  # one was killed as it began, or the machine is too busy
+        raise ConnectionError(f"{error} Try again: the same command continues") from None
+    with cluster, Client(cluster) as client:
         yield over(client, ours=workers, task=task)
 
 

@@ -1,7 +1,8 @@
-"""The process that a run's kernel is forked from: python -m osnb.book.kernel.
+"""The process that a run's kernel is forked from: python -m osnb.book.kernel FOLDER.
 
 For every connection file that standard input, a socket, names it forks a kernel and prints its
-number, until the owner has ended. Then it ends whatever their notebooks have started.
+number, until the owner has ended. Then it ends whatever their notebooks have started, and takes
+the folder away in which all their files lie.
 
 What of `SLOW` a kernel had imported at its end, it imports before it forks the next one: nobody
 waits for that again. Of this package a kernel takes nothing over, so that code that was edited is
@@ -127,7 +128,7 @@ def main() -> None:
     if FORKS:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # none that has ended is kept as a zombie
         ctypes.CDLL(None).prctl(ADOPTS, 1, 0, 0, 0)
-    answers, locks, last = os.dup(1), [], None
+    answers, locks, folder = os.dup(1), [], sys.argv.pop(1)
     os.dup2(2, 1)  # what a library prints is no answer
     with TemporaryFile(buffering=0) as met:
         while file := _named(locks):
@@ -141,8 +142,7 @@ def main() -> None:
                 _serve(file)
                 os.pwrite(met.fileno(), " ".join(x for x in SLOW if x in sys.modules).encode(), 0)
                 _leave()
-            last = file.parent
-        _end(last)
+        _end(folder)
     os._exit(0)
 
 
@@ -160,8 +160,8 @@ def _named(locks: list[int]) -> Path | None:
     return Path(name.decode()) if name else None
 
 
-def _end(folder: Path | None) -> None:
-    """End all that kernels have left running, and take the last one's folder away."""
+def _end(folder: str) -> None:
+    """End all that kernels have left running, and take the folder of all of them away."""
     import psutil
 
     while left := psutil.Process().children(recursive=True):
@@ -169,8 +169,7 @@ def _end(folder: Path | None) -> None:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(left, timeout=1)
-    if folder:
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _forked() -> int:

@@ -23,6 +23,8 @@ KEPT = 20  # attempts that run.json remembers
 CODE = ("osnb", "notebooks", "params")
 STATES = ("running", "failed", "interrupted", "queued", "done")  # first what is not done
 NEEDED = {"notebook": str, "run": str, "state": str, "parameters": dict}  # of every run.json
+TYPES = {"seconds": int | float, "files": dict, "goldens": dict, "error": dict, "attempts": list}
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 held: dict[Path, int] = {}  # descriptors of the locks that this process holds, by run
 BRIEF = ("state", "started", "finished", "seconds", "host", "pid", "commit")  # of old attempts
 
@@ -62,7 +64,7 @@ def read(directory: Path) -> dict[str, Any] | None:
     not whole has failed, with an error called `BrokenRecord`.
     """
     try:
-        with open(f"{directory}/run.json", encoding="utf8") as file:
+        with open(f"{directory}/run.json", encoding="utf8", opener=workbook.at_once) as file:
             found = _opened(file.read())
     except OSError:
         return None
@@ -82,6 +84,7 @@ def _is_whole(found: Any) -> bool:
         return False
     owned = found["state"] in ("running", "queued")
     needed = NEEDED | ({"host": str, "pid": int, "before": dict} if owned else {})
+    needed |= {key: kind for key, kind in TYPES.items() if key in found}
     found = {"before": {}} | found
     return all(isinstance(found.get(key), kind) for key, kind in needed.items())
 
@@ -163,10 +166,10 @@ def lock(directory: Path) -> Iterator[None]:
     try:
         file.acquire()
     except OSError as error:
-        if error.errno != errno.ENOSYS:
+        if error.errno not in NO_LOCKS:
             raise
         said = f"{folder} lies on a file system without locks: set OSNB_OUT to another one"
-        raise OSError(errno.ENOSYS, said) from None
+        raise OSError(error.errno, said) from None
     try:
         yield
     finally:

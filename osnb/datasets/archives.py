@@ -13,9 +13,9 @@ import pandas as pd
 
 from osnb.base.labels import written
 from osnb.datasets.images import BrokenImage, Images, kept, like
-from osnb.datasets.photographs import decode
+from osnb.datasets.photographs import content, decode
 from osnb.datasets.readers import by_class, divided, names_in, photographs, rows
-from osnb.datasets.small import fixed, need, packed, pairs
+from osnb.datasets.small import fixed, matlab, need, packed, pairs
 
 PAGE = "It comes from the data set's own page."
 CUB = "CUB_200_2011 with images.txt, classes.txt, image_class_labels.txt, train_test_split.txt"
@@ -54,6 +54,8 @@ def cub(root: Path, *, resize: int = 512, crop: int = 448, cache: str = "") -> I
             f"{root}: need the same images in all lists; got {len(paths)} in images.txt, "
             f"{len(labels)} in image_class_labels.txt and {len(train)} in train_test_split.txt"
         )
+    if lost := {*labels.values()} - names.keys():
+        raise ValueError(f"{root / 'classes.txt'} needs class {min(lost)!r} of an image")
     files = [
         ("train" if train[i] == "1" else "test", names[labels[i]], Path(p).name, f"images/{p}")
         for i, p in paths.items()
@@ -67,16 +69,14 @@ def cars(root: Path, *, resize: int = 512, crop: int = 448, cache: str = "") -> 
     Raises:
         FileNotFoundError: there is no cars_annos.mat.
     """
-    from scipy.io import loadmat
-
     root = Path(root)
     need(root / "cars_annos.mat", CARS, PAGE)
-    content = loadmat(root / "cars_annos.mat", squeeze_me=True)
-    names = [str(name).replace("/", "-") for name in content["class_names"]]
+    listed = matlab(root / "cars_annos.mat")
+    names = [str(name).replace("/", "-") for name in listed["class_names"]]
     written(names, f"a class of {root / 'cars_annos.mat'}")
     files = [
         ("test" if one["test"] else "train", names[one["class"] - 1], Path(path).name, path)
-        for one in content["annotations"]
+        for one in listed["annotations"]
         for path in [str(one["relative_im_path"])]
     ]
     return _divided(root, files, resize=resize, crop=crop, cache=cache)
@@ -216,7 +216,7 @@ def odin_set(root: Path, *, name: str, size: int = 32) -> Images:
 
 def _centre(path: Path, size: int) -> np.ndarray:
     """(3, size, size) uint8."""
-    pixels = np.asarray(decode(path.read_bytes(), str(path))).transpose(2, 0, 1)
+    pixels = np.asarray(decode(content(path), str(path))).transpose(2, 0, 1)
     top, left = ((side - size) // 2 for side in pixels.shape[1:])
     if min(top, left) < 0:
         raise BrokenImage(f"{path} must have {size} pixels a side or more; got {pixels.shape[1:]}")
@@ -253,5 +253,5 @@ def lsun_fix(root: Path) -> Images:
 
 
 def _fixed(path: Path) -> np.ndarray:
-    photo = decode(path.read_bytes(), str(path))
+    photo = decode(content(path), str(path))
     return np.asarray(photo).transpose(2, 0, 1) if photo.size == (32, 32) else fixed(photo)

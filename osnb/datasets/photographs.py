@@ -70,6 +70,12 @@ def decode(data: bytes, name: str) -> Image.Image:
         ) from error
 
 
+def content(path: str | Path) -> bytes:
+    """The bytes of a file."""
+    with open(path, "rb", buffering=0, opener=workbook.at_once) as file:
+        return file.read() or b""
+
+
 def _rgb(photo: Image.Image) -> Image.Image:
     if photo.mode.startswith("I"):  # convert() would clip 16 bits at 255
         photo = Image.fromarray((np.asarray(photo) >> 8).astype(np.uint8))
@@ -185,8 +191,7 @@ class Files:
             BrokenImage: the file does not decode.
         """
         path = os.path.join(self.root, self.paths[position])
-        with open(path, "rb", buffering=0) as file:
-            return (upright if self.turn else resized)(file.read(), path, self.short)
+        return (upright if self.turn else resized)(content(path), path, self.short)
 
 
 class Stored:

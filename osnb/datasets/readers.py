@@ -13,8 +13,8 @@ from torch.nn.functional import interpolate
 
 from osnb.base.labels import written
 from osnb.datasets.images import Images, kept, one_each
-from osnb.datasets.photographs import Files, stored
-from osnb.datasets.small import fix_all, need, packed, pairs, square
+from osnb.datasets.photographs import Files, content, stored
+from osnb.datasets.small import fix_all, matlab, need, packed, pairs, square
 
 SUFFIXES = (".jpeg", ".jpg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 WNID = re.compile(r"n\d{8}")
@@ -240,13 +240,14 @@ def _kaggle(path: Path, names: list[str]) -> list[str]:
 
 
 def _devkit(path: Path, names: list[str]) -> list[str]:  # noqa: ARG001 (one signature)
-    from scipy.io import loadmat
-
     meta = path.with_name("meta.mat")
     need(meta, "the devkit's list of classes beside its ground truth", "It is in the same archive.")
-    synsets = loadmat(meta, squeeze_me=True)["synsets"]
-    wnids = {int(synset["ILSVRC2012_ID"]): str(synset["WNID"]) for synset in synsets}
-    return [wnids[int(number)] for number in path.read_text().split()]
+    synsets = matlab(meta)["synsets"]
+    wnids = {str(int(synset["ILSVRC2012_ID"])): str(synset["WNID"]) for synset in synsets}
+    words = path.read_text().split()
+    if wrong := [word for word in words if word not in wnids]:
+        raise ValueError(f"{path} needs numbers of classes in {meta}; got {wrong[0][:60]!r}")
+    return [wnids[word] for word in words]
 
 
 TRUTHS = {  # file name: function giving the class of each file, in the order of the names
@@ -299,7 +300,7 @@ def tinyimagenet(root: Path) -> Images:
     val = [(rest.split("\t")[0], name, f"val/images/{name}") for name, rest in lines]
     table = divided(by_class(root, "train", "images"), val, tested="val")
     paths = [root / path for path in table["path"]]
-    return kept(table, lambda i: square(paths[i].read_bytes(), paths[i], 64), (3, 64, 64))
+    return kept(table, lambda i: square(content(paths[i]), paths[i], 64), (3, 64, 64))
 
 
 def tinyimagenet_fix(root: Path) -> Images:

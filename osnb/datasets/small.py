@@ -68,8 +68,22 @@ def need(path: Path, layout: str, source: str) -> None:
     Raises:
         FileNotFoundError: there is no such file or folder.
     """
-    if not path.exists():
+    if not (path.is_file() or path.is_dir()):
         raise FileNotFoundError(f"there is no {path}: needed {layout}. {source} {AT_HAND}")
+
+
+def matlab(path: Path) -> dict:
+    """What a file of MATLAB holds.
+
+    Raises:
+        ValueError: scipy cannot read it.
+    """
+    from scipy.io import loadmat
+
+    try:
+        return loadmat(str(path), squeeze_me=True)
+    except Exception as error:  # of many kinds, some with no words
+        raise ValueError(f"{path} is no file of MATLAB: {error!r}") from None
 
 
 def pairs(path: Path, layout: str, source: str, *, between: str = " ") -> dict[str, str]:
@@ -120,7 +134,7 @@ def packed(root: Path, *, file: str, column: str, side: int = 32, channels: int 
         table = pd.read_parquet(path)
         coded = "png" if "png" in table else "jpeg"
         table = table[["split", column, coded]]
-    except (OSError, ValueError, KeyError) as error:
+    except Exception as error:  # Arrow's are of many kinds
         said = " ".join(str(error).split())  # Arrow speaks in several lines
         raise ValueError(f"{path} must be {layout}; it cannot be read: {said}") from error
     part = table["split"].astype(str)
@@ -182,6 +196,8 @@ def torchvision_set(root: Path, *, name: str, file: str = "") -> Images:
             f"{f', and there is no {file}' * bool(file)}. To fetch one: "
             f"torchvision.datasets.{name}({str(root)!r}, download=True). {AT_HAND}"
         ) from error
+    except Exception as error:  # of a file without a checksum: of pickle, struct, an assertion
+        raise ValueError(f"{root} has no whole copy of {name}: {error!r}") from error
     tables = [_numbered(half, split) for half, split in zip(halves, ("train", "test"), strict=True)]
     pixels = torch.cat([_channels_first(half.data) for half in halves])
     table = pd.concat(tables, ignore_index=True)

@@ -142,8 +142,8 @@ class Experiment:
         settings = layers.resolved(below, overrides, facts, where)
         settings = layers.noted(settings, benchmark)
         layers.one_of_splits(split, facts, where)
-        if seed < 0:
-            raise ValueError(f"a seed is 0 or more; got {seed}")
+        if not 0 <= seed < 2**32:  # numpy's
+            raise ValueError(f"a seed is from 0 to 4294967295; got {seed}")
         data = {k: settings.pop(k) for k in DATA if k in settings}
         of_data = Benchmark(benchmark, size, split, data)
         return cls(of_data, Recipe(regime, method, settings), seed, overrides)

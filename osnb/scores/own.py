@@ -132,7 +132,7 @@ def arrays(file: Path) -> dict[str, np.ndarray]:
     try:
         with np.load(file, allow_pickle=False) as found:
             return dict(found)
-    except (ValueError, EOFError, TypeError, zipfile.BadZipFile) as error:
+    except (ValueError, EOFError, TypeError, MemoryError, zipfile.BadZipFile) as error:
         raise ValueError(f"is no npz file of plain arrays ({error})") from None
 
 
@@ -212,6 +212,8 @@ def _logits_of(columns: Mapping[str, np.ndarray]) -> np.ndarray | None:
         logits = columns.get("logits")
         if logits is not None and np.ndim(logits) != 2:
             raise ValueError(f"logits needs shape (N, C); got {np.shape(logits)}")
+        if logits is not None:
+            _score(logits, "logits")
         return logits
     return np.column_stack([_score(columns[f"logit_{c}"], f"logit_{c}") for c in range(len(parts))])
 
@@ -248,6 +250,6 @@ def _score(column: np.ndarray, name: str) -> np.ndarray:
 def _whole(column: np.ndarray, name: str) -> np.ndarray:
     """Whole numbers, whichever their type: a file of text may have written 3 as 3.0."""
     column = _score(column, name)
-    if (wrong := column[column % 1 != 0]).size:
+    if (wrong := column[~(np.abs(column) <= 2**53) | (np.trunc(column) != column)]).size:
         raise ValueError(f"{name} needs whole numbers; got {wrong[0]:g}")
     return column

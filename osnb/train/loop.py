@@ -141,7 +141,8 @@ class Run:
     def train(self):
         """Epoch after epoch, from where the newest checkpoint stands; the history, as a frame."""
         if ranks.count() > 1:
-            self.model.to(device())  # each process has its own
+            self.model.to(device())  # each process has its own, and has just begun
+            workbook.seed_all(self._seed(0) % 2**32)
         self._begin()
         self.resume()
         self.model.to(memory_format=torch.channels_last)
@@ -200,9 +201,7 @@ class Run:
         """The steps of this epoch that are not done yet."""
         number, kept = len(self.history) + 1, line.clock()
         if not self.step:
-            torch.manual_seed(
-                int(workbook.digest(f"{self.seed} {number} {ranks.number()}")[:15], 16)
-            )
+            torch.manual_seed(self._seed(number))
         self.model.train()
         for images, labels in self.batches(number, self.step):
             with self._explained(number, len(labels)):
@@ -215,6 +214,10 @@ class Run:
                 if wish == STOP:
                     raise KeyboardInterrupt(f"kept after step {self.step} of epoch {number}")
         self._finite(number)
+
+    def _seed(self, epoch: int) -> int:
+        """Of an epoch in this process; epoch 0 is what comes before all of them."""
+        return int(workbook.digest(f"{self.seed} {epoch} {ranks.number()}")[:15], 16)
 
     def train_on(self, images: torch.Tensor, labels: torch.Tensor, number: int) -> None:
         """One step; nothing in it waits for the device."""

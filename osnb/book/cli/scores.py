@@ -190,11 +190,13 @@ def write(content: dict[str, Any], json: Path | None, out: Path | None, title: s
 
 def _own(file: Path, known: int, names: list[str]):
     """A file's samples; what is wrong with it begins with its name."""
+    from pyarrow import ArrowException
+
     from osnb import scores
 
     try:
         return scores.own(_columns(file), known=known, names=names)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ArrowException) as error:
         if getattr(error, "filename", None):  # the system says which file is not there
             raise
         reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -209,12 +211,12 @@ def _columns(file: Path) -> dict[str, Any]:
     from osnb import scores
 
     readers = {".csv": text.read_csv, ".parquet": parquet.read_table}
-    if file.suffix == ".npz":
-        return scores.arrays(file)
-    if file.suffix not in readers:
+    if file.suffix not in (*readers, ".npz"):
         raise ValueError(f"needs a name that ends in .csv, .npz or .parquet; got {file.suffix!r}")
     if not file.is_file():
         raise FileNotFoundError(2, "no such file", str(file))
+    if file.suffix == ".npz":
+        return scores.arrays(file)
     table = readers[file.suffix](file)
     if twice := [name for name in table.column_names if table.column_names.count(name) > 1]:
         raise ValueError(f"has more than one column {twice[0]!r}")

@@ -127,7 +127,6 @@ def _source(cwd: Path) -> subprocess.Popen:
         # numpy's sums in one order, whatever machine: what is fitted then has equal bytes
         "OPENBLAS_NUM_THREADS": "1",
     }
-    command = [sys.executable, "-m", "osnb.book.kernel", QUIET]
     options = {"stdout": subprocess.PIPE, "bufsize": 0}
     options |= {"cwd": cwd, "env": env, "start_new_session": True}
     key = os.getpid(), cwd, *sorted(env.items())
@@ -135,9 +134,11 @@ def _source(cwd: Path) -> subprocess.Popen:
         if key not in _sources or _sources[key].poll() is not None:
             _end()
             ours, its = socket.socketpair()
+            folder = TemporaryDirectory(prefix="osnb-", ignore_cleanup_errors=True)
+            command = [sys.executable, "-m", "osnb.book.kernel", folder.name, QUIET]
             with its:
                 _sources[key] = subprocess.Popen(command, stdin=its, **options)
-            _sources[key].stdin = ours
+            _sources[key].stdin, _sources[key].folder = ours, folder
         return _sources[key]
 
 
@@ -161,6 +162,7 @@ def _end() -> None:
     while _sources:
         with _sources.popitem()[1] as process:
             process.kill()
+        process.folder.cleanup()
 
 
 @contextmanager
@@ -169,8 +171,9 @@ def started(cwd: Path, lock: int | None = None) -> Iterator[Kernel]:
 
     If it is the first of this process, what it is forked from starts while papermill is imported.
     """
-    with TemporaryDirectory(prefix="osnb-") as folder:
-        kernel = Kernel(_source(cwd), [] if lock is None else [lock], Path(folder))
+    source = _source(cwd)
+    with TemporaryDirectory(dir=source.folder.name, ignore_cleanup_errors=True) as folder:
+        kernel = Kernel(source, [] if lock is None else [lock], Path(folder))
         _running.add(kernel)
         try:
             yield kernel

@@ -135,12 +135,15 @@ def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
         values = _checked(_laid_over(own, overrides or {}, defaults), defaults, file)
         _collects(notebook)  # every cell is Python
         settings = runs.settled(defaults | values)[0]
+        where = {"machine": "", "data": ""} | defaults | values
+        experiment.Machine.of(where["machine"])
+        workbook.data(where["data"])
         if ":" in settings.get("loss", {"name": ""})["name"]:
             from osnb.experiment import examined  # torch, which a plan can do without
 
             # one's own, tried: this alone runs a person's code before a kernel does
             examined.loss(experiment.of(defaults | values))
-    except (ValueError, SyntaxError) as error:
+    except (ValueError, SyntaxError, FileNotFoundError) as error:
         said = str(error)
         named = str(file) in said or str(notebook) in said
         raise Refused(said if named else f"{file}: {said}") from None
@@ -203,7 +206,7 @@ def _typed(name: str, value: Any, default: Any) -> Any:
     """The value of an override."""
     if not isinstance(value, Typed) or isinstance(default, str):
         return str(value) if isinstance(value, Typed) else value
-    with suppress(yaml.YAMLError, RecursionError):
+    with suppress(yaml.YAMLError, RecursionError, ValueError):
         return yaml.load(str(value), _Loader)
     raise Refused(f"-p {name} needs a value that yaml can read; got {str(value)[:60]!r}")
 
@@ -238,8 +241,11 @@ def read(file: Path) -> dict[str, Any]:
         raise Refused(f"{file} cannot be read as a params file: it is no file")
     try:
         return _parsed(file)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", "it is no text in UTF-8")
+    except Refused:
+        raise
+    except (OSError, ValueError) as error:  # of a number or a date that is none, too
+        text = "it is no text in UTF-8" if isinstance(error, UnicodeError) else str(error)
+        reason = getattr(error, "strerror", text)
         raise Refused(f"{file} cannot be read as a params file: {reason}") from None
 
 
