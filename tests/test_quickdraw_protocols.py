@@ -325,3 +325,15 @@ def test_the_nearest_known_class_is_the_first_of_the_fewest_steps(group):
         assert row.steps == min(steps.values())
         assert row.closest == min(steps, key=steps.get)
         assert row.closest_name == TABLE.set_index("wnid")["name"][row.closest]
+
+
+def test_in_the_place_of_cifar10_all_ten_are_known_and_ten_others_where_settings_are_chosen():
+    tables = [PROTOCOLS.bind("quickdraw_closed_ten", split=split)() for split in (0, TUNING)]
+    for table, tuning in zip(tables, (False, True), strict=True):
+        assert set(table["wnid"]) == set(quickdraw.ten(tuning=tuning).values())
+        assert table["label"].tolist() == list(range(10))
+        assert set(table["role"]) == {"known"}
+    assert {"car", "cruise ship", "frog"} <= set(tables[0]["name"])
+    assert set(tables[0]["wnid"]).isdisjoint(tables[1]["wnid"])
+    few = tables[0]["wnid"][:3]
+    assert len(PROTOCOLS.bind("quickdraw_closed_ten", split=0)(available=few)) == 3
