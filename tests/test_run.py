@@ -858,8 +858,6 @@ def test_run_json_tells_with_what_and_how_much_it_was_made(works):
     assert end["checklist"]["command"].endswith("-r run small -p rate 0.25")
     assert end["checklist"]["hyperparameters"]["rate"] == 0.25
     assert end["checklist"]["runtime in seconds"] == end["seconds"]
-    assert run.execute(run.plan(works))["hash"] == end["hash"]
-    assert run.execute(run.plan(works, {"seed": 1}))["hash"] != end["hash"]
 
 
 WHOLE = {"notebook": "90_works", "run": "small", "parameters": {}, "state": "done"}

@@ -58,14 +58,6 @@ def done(plan: Plan) -> bool:
     )
 
 
-def _content(plan: Plan) -> dict[str, Any]:
-    """What a run follows from, with one digest of all of it that changes a number."""
-    content = plan.follows | {"code": plan.code(), "inputs": inputs(plan)}
-    kept = {key: content[key] for key in ("settings", "code", "inputs")}
-    kept["parameters"] = {k: v for k, v in plan.parameters.items() if k not in workbook.LOCAL}
-    return content | {"parameters": plan.parameters, "hash": stamps.of(kept)}
-
-
 def once(
     plan: Plan, *, force: bool = False, limit: float = 0, make: Callable | None = None
 ) -> dict[str, Any] | None:
@@ -133,7 +125,8 @@ def execute(plan: Plan, *, limit: float = 0, through: Callable | None = None) ->
     begin = kernels.started(plan.source.parent, lock) if through is None else nullcontext()
     with begin as kernel:  # at once: it starts while we find out what it is to do
         runs.sweep(plan.directory)
-        content = plan.known | {"seed": plan.parameters.get("seed")} | _content(plan)
+        content = plan.follows | plan.known | {"seed": plan.parameters.get("seed")}
+        content |= {"code": plan.code(), "inputs": inputs(plan)}
         content |= {"attempts": record.attempts(plan.directory)} | record.circumstances()
         content["resumed"] = (_last(plan) or {}).get("epoch", 0)
         through = through or partial(_papermill, kernel=kernel)
