@@ -255,7 +255,7 @@ def test_released_weights_compute_what_their_layer_table_says(prefix, tmp_path):
     counted = [v for k, v in state.items() if k.rpartition(".")[2] in ("weight", "bias")]
     assert (len(state), sum(v.numel() for v in counted)) == (60, 1_001_920)
     torch.save({f"{prefix}{k[7:]}": v for k, v in state.items()}, tmp_path / "tiny.pth")
-    model = models.outside.released_vgg32(tmp_path / "tiny.pth", classes=20).eval()
+    model = models.weighted(models.MODELS["vgg32"](classes=20), tmp_path / "tiny.pth").eval()
     images = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(1))
     logits, features = slow_vgg32(state, images)
     with torch.no_grad():
@@ -279,13 +279,13 @@ def test_weights_of_another_network_are_refused(change, said):
     state = released(20)
     change(state)
     with pytest.raises(ValueError, match=said):
-        models.outside.released_vgg32(state, classes=20)
+        models.weighted(models.MODELS["vgg32"](classes=20), state)
 
 
 def test_a_file_that_holds_code_is_not_loaded(tmp_path):
     torch.save({"module.fc.weight": print}, tmp_path / "code.pth")
     with pytest.raises(ValueError, match="and nothing else"):
-        models.outside.released_vgg32(tmp_path / "code.pth", classes=20)
+        models.weighted(models.MODELS["vgg32"](classes=20), tmp_path / "code.pth")
 
 
 def test_dropout_in_timms_blocks_is_where_kims_code_has_it():

@@ -13,7 +13,6 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from osnb.base import workbook
 from osnb.base.catalogue import Catalogue
-from osnb.models.backbones import vgg32
 from osnb.models.heads import BEFORE_HEAD, Network, head_of
 
 NORM = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
@@ -218,7 +217,8 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
     """The network, given weights that somebody has trained.
 
     Args:
-        network: with names of its own; a `vgg32` takes those of `released_vgg32` too.
+        network: with names of its own; a `vgg32` takes those of Vaze et al. 2022 too: conv1 to
+            conv9, bn1 to bn9 and fc, and a tenth batch norm which their network never calls.
         weights: a file of torch or its content: tensors by name, behind "module." or not, or a
             checkpoint, which has them under "model".
 
@@ -247,20 +247,6 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
         )
     network.load_state_dict({key: given[name] for name, key in names.items()})
     return network
-
-
-def released_vgg32(weights: Path | Mapping[str, Tensor], *, classes: int) -> nn.Module:
-    """`vgg32` with weights in the form that Vaze et al. 2022 released theirs in.
-
-    Args:
-        weights: their file or its state dict: conv1 to conv9, bn1 to bn9 and fc, behind
-            "module." or not, and a tenth batch norm which their network never calls.
-        classes: K, rows of fc.
-
-    Raises:
-        ValueError: names or shapes are others than those of such a file.
-    """
-    return weighted(vgg32(classes=classes), weights)
 
 
 def _theirs(key: str) -> str:
