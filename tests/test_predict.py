@@ -1,6 +1,7 @@
 """`osnb predict`: scores of weights that are there already, as a run like any other."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from osnb.base import stamps, tables, workbook
 from osnb.book import run, runs
 from osnb.experiment.predicted import Answering
 
+AUDIT = Path(__file__).parent / "audit"
 SMALL = "network=conv width=4 features=8 epochs=2 also=''"
 TEXT = f'run: small\nbenchmark: digits\nmethod: softmax\nregime: baseline\noverrides: "{SMALL}"\n'
 
@@ -173,6 +175,13 @@ def test_folded_batch_norm_moves_no_logit_by_more_than_4e_6(name):
     assert not [x for x in still.modules() if isinstance(x, nn.BatchNorm2d)]
     after = network.state_dict()
     assert all(torch.equal(before[key], after[key]) for key in before)
+
+
+@pytest.mark.parametrize("file", sorted(AUDIT.glob("weights-*")), ids=lambda file: file.name)
+def test_what_an_audit_found_is_refused_by_its_name_as_weights(file):
+    network = models.mlp(classes=3, features=4, channels=1, size=4)
+    with pytest.raises(ValueError, match=f"{file.name} must hold tensors by name"):
+        models.weighted(network, file)
 
 
 def test_a_checkpoint_and_tensors_behind_a_prefix_are_weights(tmp_path):

@@ -228,9 +228,9 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
     if isinstance(weights, Path):
         try:
             weights = torch.load(weights, map_location="cpu", weights_only=True)
-        except OSError:
-            raise
-        except Exception:  # of pickle's own kinds too, and this package imports no pickle
+        except Exception as error:  # of pickle's own kinds too, and this package imports no pickle
+            if getattr(error, "filename", None):  # the system says which file is not there
+                raise
             raise ValueError(f"{weights} must hold tensors by name, and nothing else") from None
     given = weights.get("model", weights)
     given = {key.removeprefix("module."): value for key, value in given.items()}
