@@ -15,6 +15,11 @@ def stamp(folder, name, headline, size="mini", run="mini"):
     (folder / f"{name}.json").write_text(json.dumps(content))
 
 
+def test_a_headline_of_no_row_is_none():
+    none = pd.Series([], dtype=float)
+    assert tables.headline("rho, " + none.astype(str), "not stated", none, unit=none) == []
+
+
 def test_a_headline_is_shown_as_it_was_saved_numbers_beside_each_other(tmp_path):
     rows = tables.headline("CCR", [0.5, None], pd.Series([0.12345, 0.5]))
     rows += tables.headline("classes", 76, 76, of="figure_2")

@@ -230,7 +230,8 @@ def headline(
         more: low, high and unit, as paper.
     """
     columns = {"what": what, "paper": paper, "ours": ours} | more
-    size = max((np.size(column) for column in columns.values()), default=1)
+    sizes = [np.size(column) for column in columns.values()]
+    size = max(sizes) if all(sizes) else 0  # of no row there is nothing to compare
     rows = pd.DataFrame({n: list(np.resize(x, size)) for n, x in columns.items()}).astype(object)
     rows = rows.where(rows.notna(), None)
     return [row | ({"of": of} if of else {}) for row in rows.to_dict("records")]
