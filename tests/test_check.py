@@ -140,7 +140,7 @@ FAULTS = {
     "no error and": lambda x: plain(x).update(outputs=[ERROR]),
     "an image has less than": printed("A" * 400_000, kind="image/png"),
     "an image has words": printed("AAAA", kind="image/png"),
-    "got 200,001": printed("<" * 200_001, kind="image/svg+xml"),
+    "got 250,001": printed("<" * 250_001, kind="image/svg+xml"),
     "no address": printed("<Axes at 0x7f0000aa>", tags=()),
     "an absolute path: '/tmp/x/y'": printed("in /tmp/x/y"),
     "a date: '2026-11-23'": printed("on 2026-11-23"),

@@ -65,7 +65,8 @@ def test_what_a_terminal_would_obey_is_written_out(change):
 )
 def test_a_run_json_that_says_strange_things_hides_no_other_run(change, values):
     change(**values)
-    broken = {"parameters", "run"} & values.keys()  # without these it is no record of a run
+    broken = {"parameters", "run"} & values.keys()  # without these it is no record of a run,
+    broken |= {"seconds", "error", "attempts"} & values.keys()  # nor with such ones
     assert ("1 failed, 1 done" if broken else "2 done") in osnb("status")
     assert "90_works" in osnb("status")
     assert "90_works/other: done in 1 s" in osnb("show", "other")

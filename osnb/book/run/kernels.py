@@ -1,8 +1,10 @@
 """The kernel of a run as its owner sees it: started, timed, interrupted, and at its end asked."""
 
 import atexit
+import itertools
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,6 +24,7 @@ QUIET = "--log-level=50"  # what a kernel complains of is in its notebook
 # seconds between an interrupt, after which a training run keeps its step, and the end
 GRACE = float(os.environ.get("OSNB_GRACE") or 30)
 _running: set = set()  # the kernels that this process owns
+_numbers = itertools.count(1)  # of their folders
 _sources: dict = {}  # the one process that forks them
 _asking = threading.Lock()
 
@@ -166,14 +169,25 @@ def _end() -> None:
 
 
 @contextmanager
+def _folder(source: Path) -> Iterator[Path]:
+    """A new folder of a kernel; its name is short, for a socket's path has 107 bytes at most."""
+    folder = source / str(next(_numbers))
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
 def started(cwd: Path, lock: int | None = None) -> Iterator[Kernel]:
     """A kernel, which ends with the block, as does whatever its notebook has started.
 
     If it is the first of this process, what it is forked from starts while papermill is imported.
     """
     source = _source(cwd)
-    with TemporaryDirectory(dir=source.folder.name, ignore_cleanup_errors=True) as folder:
-        kernel = Kernel(source, [] if lock is None else [lock], Path(folder))
+    with _folder(Path(source.folder.name)) as folder:
+        kernel = Kernel(source, [] if lock is None else [lock], folder)
         _running.add(kernel)
         try:
             yield kernel
