@@ -259,7 +259,7 @@ def test_the_front_page_lists_every_artefact_with_what_it_waits_for(pages, built
     assert counted.replace("'", "’") in text
     assert "6 of 6 5 of 5" in text
     assert "4 of 11 1 of 9" in text
-    assert "8 pairs, drawn food" in text
+    assert "8 pairs, drawings" in text
     for row in gallery.artefacts(workbook.root()).itertuples():
         assert row.title.replace("'", "’") in text
         assert (
