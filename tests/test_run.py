@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import psutil
@@ -624,6 +625,15 @@ def _wait_for(path, seconds=60):
 
 
 @pytest.mark.slow
+def test_a_long_temporary_folder_leaves_room_for_the_path_of_a_kernel_s_sockets(works, project):
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        long = os.path.join(short, "x" * (77 - len(short)))  # a socket's path has 107 bytes at most
+        os.mkdir(long)
+        command = [sys.executable, "-c", EXECUTE, project.folder, works]
+        subprocess.run(command, env={**os.environ, "TMPDIR": long}, check=True, timeout=300)
+    assert run.done(run.plan(works))
+
+
 def test_two_runs_at_the_same_time_each_talk_to_their_own_kernel(project):
     project.add("works", "90_works")
     files = [project.write("90_works", f"run: r{n}\nseed: {n}\n", run=f"r{n}") for n in range(3)]
