@@ -12,7 +12,7 @@ from osnb import metrics
 from osnb.book.cli import app
 from osnb.evidence import across, claims, kim2021, tables
 from osnb.evidence.build import Evidence, Missing, least
-from osnb.evidence.claims import Basis, decision, predicates
+from osnb.evidence.claims import Basis, compare, decision, predicates
 
 PAPERS = ("palechor2023", "vaze2022", "kim2021")
 PLACES, LOSSES = ("p1", "p2", "p3"), ("S", "BG", "EOS")
@@ -692,6 +692,23 @@ def test_gamma_of_the_history_decides_without_an_interval(runs):
     assert row[["low", "high", "p"]].isna().all()
     row = rows.loc["palechor-eos-stays-high", "p1"]
     assert (row["answer"], row["number"]) == ("does not show", 0)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_runs_that_are_kept_decide_claims_of_each_paper(paper):
+    rows = claims.decide([paper], ["mini"], resamples=1)
+    assert rows["number"].notna().mean() > 0.5
+
+
+def test_methods_share_a_network_among_the_rows_that_are_asked_for():
+    keys = pd.DataFrame(
+        [("wrn", "mls", "six-sets"), *(("vgg32", name, "") for name in ("mls", "msp"))],
+        columns=["network", "printed", "source"],
+    )
+    both = Evidence(keys.assign(place="cifar10"), {"auroc": np.full((3, 1), 0.5)})
+    asked = {"measure": "auroc", "place": "cifar10", "network": "shared"}
+    assert compare.shared(both, asked)["network"] == "vgg32"
+    assert compare.shared(both, asked | {"source": "six-sets|svhn"})["network"] == "wrn"
 
 
 def test_a_gain_is_clear_if_its_interval_lies_above_0():
