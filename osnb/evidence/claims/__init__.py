@@ -212,7 +212,9 @@ def of_vaze2022(runs: pd.DataFrame, **settings: Any) -> Evidence:
         across.over_splits(found, "accuracy", "auroc"), "source", "six-sets", task="far"
     )
     norms = runs[runs["watch"] == "test"]
-    norms = norms.assign(printed=[f"D = {features}" for features in norms["features"]])
+    decays = norms.loc[norms["features"] == 2, "weight_decay"]  # Figure 7a to 7f are of one
+    norms = norms[norms["weight_decay"].isin(decays)]
+    norms = norms.assign(printed=norms["features"].map("D = {:g}".format))
     norms = across.watched(norms, *NORMS, task="watched", resamples=found.resamples)
     norms.values["norm_gap"] = norms.values["norm_known"] - norms.values["norm_unknown"]
     return found + norms
