@@ -13,8 +13,8 @@ from osnb.datasets.vision import torchvision
 
 SMALL, LARGE = (3, 32, 32), (3, 64, 64)
 SHAPES = {"mlp": (1, 8, 8), "conv": SMALL, "resnet9": SMALL, "vgg32": SMALL, "fast_conv": SMALL}
-SHAPES |= {"conv_dropout": SMALL, "resnet20": SMALL, "resnet18_cifar": SMALL, "resnet18_identity": SMALL}
-SHAPES |= {"resnet50": LARGE, "timm": LARGE}
+SHAPES |= {"conv_dropout": SMALL, "resnet20": SMALL, "resnet18_cifar": SMALL}
+SHAPES |= {"resnet18_identity": SMALL, "resnet50": LARGE, "timm": LARGE}
 CONVOLUTION, NORM = torch.nn.Conv2d, torch.nn.BatchNorm2d
 WIDE = {"wrn_28_10": (28, 10), "wrn_40_4": (40, 4), "wrn_40_2": (40, 2), "wrn_10_1": (10, 1)}
 SHAPES |= dict.fromkeys(WIDE, SMALL)

@@ -332,8 +332,9 @@ def feature_norms(
     """Figure 7, its nine panels under the letters of its caption.
 
     a and c are of networks with many features, b and d to f of two, all with the weight decay of
-    the latter (without those, the least); g to i the former by weight decay. Several runs of one kind are drawn as
-    their mean, in a band from the smallest to the largest. A kind without a run says so.
+    the latter (without those, the least); g to i the former by weight decay. Several runs of one
+    kind are drawn as their mean, in a band from the smallest to the largest. A kind without a run
+    says so.
 
     Args:
         history: one row per run and epoch; columns features (D), weight_decay, epoch, norm_known,
