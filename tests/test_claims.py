@@ -592,6 +592,8 @@ def test_the_numbers_that_contradict_are_those_of_the_tables(printed):
     assert number["vaze-recipe-rho", "all"] == pytest.approx(0.5 - (rho - 0.93) / 0.01)
     assert number["vaze-recipe-auroc", "all"] == pytest.approx(0.5 - (83.0 - 82.6) / 0.1)
     assert number["palechor-bold", "p1"] == pytest.approx(0.535 - 0.543)
+    assert number["vaze-family-correlated-more", "imagenet"] == pytest.approx(0.99 - 0.88)
+    assert number["vaze-correlation-easy", "imagenet"] == pytest.approx(0.88 - 0.63)
     assert number["vaze-ssb-oscr", "scars"] == pytest.approx(0.811 - 0.823)
     pool, right = 33_640, 0.7285 * 4_000
     perfect = [0.0] * round(right) + [(i + 1) / (right + i + 1) for i in range(pool - round(right))]
@@ -612,6 +614,7 @@ def test_printed_numbers_have_no_interval_and_name_their_table(printed):
     assert runs["palechor-gamma-picks-bg", "p1"] == "Table 2a, Table 2b"
     assert runs["vaze-marginal", "mnist"] == "Table 1, Table 4"
     assert runs["kim-oe-trades", "cifar"] == "Table 5"
+    assert runs["vaze-family-correlated-more", "imagenet"] == "Figure 3a, Figure 3b"
 
 
 def test_a_dash_in_print_leaves_a_claim_undecided(printed):

@@ -321,7 +321,7 @@ def print_palechor2023() -> Evidence:
 
 
 def print_vaze2022() -> Evidence:
-    """Tables 1, 3, 4, 7, 8 and 9, but for the rows that Table 1 cites, and two of Table 5.
+    """Tables 1, 3, 4, 7, 8, 9 but for what Table 1 cites, two rows of Table 5, all stated rho.
 
     Hard is Medium and Hard in Table 3, and Hard alone, here hardest, in Table 9.
     """
@@ -341,7 +341,10 @@ def print_vaze2022() -> Evidence:
     rows = rows.fillna("").assign(value=rows["value"] / 100)
     rows["table"] = rows.groupby(keys)["table"].transform(lambda names: ", ".join(names.unique()))
     wide = rows.pivot_table(index=["table", *keys], columns="metric", values="value")
-    return _evidence(wide.reset_index(), ["table", *keys])
+    names = {"where": "table", "name": "task", "pearson_rho": "rho"}
+    rhos = tables.published("vaze2022", "correlations").rename(columns=names)
+    rhos = rhos[[*names.values()]].assign(place="", printed="", source="")
+    return _evidence(wide.reset_index(), ["table", *keys]) + _evidence(rhos, ["table", *keys])
 
 
 def _alone(rows: pd.DataFrame) -> pd.DataFrame:
