@@ -156,8 +156,8 @@ def gains(
             one - other.
 
     Returns:
-        `by`, `key`, number, low and high (95 % of the resamples; NaN without), p (two-sided), run
-        ("these less those").
+        `by`, `key`, number, low and high (95 % of the resamples) and p (two-sided), NaN without
+        resamples; run ("these less those").
     """
     means, rows = averaged(numbers, *by, key), []
     column = means.column(measure)
@@ -168,7 +168,8 @@ def gains(
                 gain = (other - one) / other if share else one - other
                 names = f"{part.loc[at, 'run']} less {part.loc[base, 'run']}"
                 row = part.loc[at, [*by, key]].to_dict() | _ends(gain)
-                rows.append(row | {"p": metrics.p_value(gain), "run": names})
+                p = metrics.p_value(gain) if numbers.resamples else np.nan
+                rows.append(row | {"p": p, "run": names})
     columns = [*by, key, "number", "low", "high", "p", "run"]
     return pd.DataFrame(rows, columns=columns).dropna(subset="number", ignore_index=True)
 

@@ -323,9 +323,8 @@ def wide(
     blocks, rest = divmod(depth - 4, 6)
     if rest or blocks < 1:
         raise ValueError(f"need a depth of 10, 16, 22, 28, 34, 40, ...; got {depth}")
-    widths = (16 * widen, 32 * widen, 64 * widen)
-    trunk = _preactivated(channels, 16, widths, blocks, dropout)
-    return Network(trunk, head_of(head, 64 * widen, classes))
+    of = {"classes": classes, "channels": channels, "dropout": dropout, "head": head}
+    return preactivated((16, 16 * widen, 32 * widen), blocks, features=64 * widen, **of)
 
 
 # Table 6 of Vaze et al. 2022 has the first two, Table 8 the third; the fourth is their miniature
@@ -333,29 +332,37 @@ wrn_28_10, wrn_40_4 = partial(wide, depth=28, widen=10), partial(wide, depth=40,
 wrn_40_2, wrn_10_1 = partial(wide, depth=40, widen=2), partial(wide, depth=10, widen=1)
 
 
-def resnet18_identity(
+def preactivated(
+    widths: Sequence[int],
+    blocks: int,
     *,
     classes: int,
-    features: int = 512,
+    features: int,
     channels: int = 3,
     dropout: float = 0.0,
     head: str = "linear",
 ) -> Network:
-    """ResNet-18 with identity mappings (He et al. 2016), which the text of Kim et al. 2021 cites.
+    """A residual network with identity mappings (He et al. 2016, ECCV), as `wide` describes it.
 
-    A stem of 64 channels, then two blocks of each of 64, 128, 256 and D; else as `wide`.
+    Args:
+        widths: channels of the stem, then of the stages but the last.
+        blocks: of each stage.
+        classes: C, columns of the logits.
+        features: D, channels of the last stage.
+        channels: of an image.
+        dropout: share of the numbers set to 0 in training between a block's convolutions.
+        head: a name in `HEADS`; "linear" has a bias.
     """
-    trunk = _preactivated(channels, 64, (64, 128, 256, features), 2, dropout)
+    stem, *stages = *widths, features
+    layers: list[nn.Module] = [_kaiming(channels, stem, 3, 1)[0]]
+    layers += _stages(_Wide, stem, stages, blocks, dropout)
+    trunk = _pooled([*layers, nn.BatchNorm2d(features), nn.ReLU()])
     return Network(trunk, head_of(head, features, classes))
 
 
-def _preactivated(
-    channels: int, stem: int, widths: Sequence[int], blocks: int, dropout: float
-) -> nn.Sequential:
-    """A stem, stages of `_Wide`, a last norm and ReLU, and a mean over places."""
-    layers: list[nn.Module] = [_kaiming(channels, stem, 3, 1)[0]]
-    layers += _stages(_Wide, stem, widths, blocks, dropout)
-    return _pooled([*layers, nn.BatchNorm2d(widths[-1]), nn.ReLU()])
+resnet18_identity = partial(
+    preactivated, (64, 64, 128, 256), 2, features=512
+)  # cited by Kim et al.
 
 
 class _Wide(nn.Module):
