@@ -701,6 +701,10 @@ def test_the_runs_that_are_kept_decide_claims_of_vaze_et_al():
     rows = claims.decide(["vaze2022"], ["mini"], resamples=1).set_index("id")
     assert rows["number"].notna().mean() > 0.5
     assert rows.loc["vaze-norms-grow", "runs"] == "mini_norms, mini_norms_plane"
+    norms = rows[rows.index.str.contains("vaze-norm|softmax-reduces")]  # no image is drawn again
+    assert len(norms) == 4
+    assert norms["number"].notna().all()
+    assert norms["low"].isna().all()
     ten = [f"mini_closed_ten_{name}" for name in ("softmax", "strong", "vos")]
     assert rows.loc["vaze-ood-mls-leads", "runs"] == ", ".join(ten)
 
