@@ -266,9 +266,10 @@ def _paired(
     each two units, and a resample weighs these counts: whole numbers up to the division.
     """
     known, correct, unknown = _fitting_sides(known, correct, unknown, weights)
-    first, second = map(_units, weights)
-    if SLOWER * len(known) * len(second) > len(weights[0]) * (len(known) + len(unknown)):
-        return {}
+    for rows in (ENOUGH + 1, None):  # a few resamples tell already that there are too many
+        first, second = (_units(side[:rows]) for side in weights)
+        if SLOWER * len(known) * len(second) > len(weights[0]) * (len(known) + len(unknown)):
+            return {}
     sides = map(np.sort, np.split(unknown, second[1:]))
     below = [s.searchsorted(known, "left") + s.searchsorted(known, "right") for s in sides]
     columns = [np.ones(len(known)), correct, *below, *(correct * pairs for pairs in below)]
