@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import shutil
 import signal
 import socket
@@ -221,6 +222,27 @@ def test_another_user_of_the_machine_cannot_talk_to_a_batch(four):
     finally:
         process.kill()
         process.communicate()
+
+
+def test_keys_of_a_batch_are_its_owner_s_alone_and_leave_nothing(monkeypatch, tmp_path):
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    place = tmp_path / "runs" / ".keys"
+    of_killed = place / f"{platform.node()}-{2**22 + 1}"  # beyond the numbers that Linux gives
+    elsewhere = place / "another.machine-1"
+    for folder in (of_killed, elsewhere):
+        folder.mkdir(parents=True)
+    taken = []  # by dask: it writes keys that it has in memory alone to the temporary folder
+    monkeypatch.setattr("distributed.security.tempfile.TemporaryDirectory", taken.append)
+    with batch.local(1):
+        assert {each.name for each in place.iterdir()} == {
+            "another.machine-1",
+            f"{platform.node()}-{os.getpid()}",
+        }
+        own = place / f"{platform.node()}-{os.getpid()}"
+        assert own.stat().st_mode & 0o777 == 0o700
+        assert (own / "key.pem").read_text().startswith("-----BEGIN PRIVATE KEY")
+    assert [*place.iterdir()] == [elsewhere]
+    assert not taken
 
 
 def greeting(ip, port):
