@@ -12,7 +12,7 @@ from osnb import metrics
 from osnb.book.cli import app
 from osnb.evidence import across, claims, kim2021, tables
 from osnb.evidence.build import Evidence, Missing, least
-from osnb.evidence.claims import Basis, decision, predicates
+from osnb.evidence.claims import Basis, compare, decision, predicates
 
 PAPERS = ("palechor2023", "vaze2022", "kim2021")
 PLACES, LOSSES = ("p1", "p2", "p3"), ("S", "BG", "EOS")
@@ -592,6 +592,8 @@ def test_the_numbers_that_contradict_are_those_of_the_tables(printed):
     assert number["vaze-recipe-rho", "all"] == pytest.approx(0.5 - (rho - 0.93) / 0.01)
     assert number["vaze-recipe-auroc", "all"] == pytest.approx(0.5 - (83.0 - 82.6) / 0.1)
     assert number["palechor-bold", "p1"] == pytest.approx(0.535 - 0.543)
+    assert number["vaze-family-correlated-more", "imagenet"] == pytest.approx(0.99 - 0.88)
+    assert number["vaze-correlation-easy", "imagenet"] == pytest.approx(0.88 - 0.63)
     assert number["vaze-ssb-oscr", "scars"] == pytest.approx(0.811 - 0.823)
     pool, right = 33_640, 0.7285 * 4_000
     perfect = [0.0] * round(right) + [(i + 1) / (right + i + 1) for i in range(pool - round(right))]
@@ -612,6 +614,7 @@ def test_printed_numbers_have_no_interval_and_name_their_table(printed):
     assert runs["palechor-gamma-picks-bg", "p1"] == "Table 2a, Table 2b"
     assert runs["vaze-marginal", "mnist"] == "Table 1, Table 4"
     assert runs["kim-oe-trades", "cifar"] == "Table 5"
+    assert runs["vaze-family-correlated-more", "imagenet"] == "Figure 3a, Figure 3b"
 
 
 def test_a_dash_in_print_leaves_a_claim_undecided(printed):
@@ -692,6 +695,25 @@ def test_gamma_of_the_history_decides_without_an_interval(runs):
     assert row[["low", "high", "p"]].isna().all()
     row = rows.loc["palechor-eos-stays-high", "p1"]
     assert (row["answer"], row["number"]) == ("does not show", 0)
+
+
+def test_the_runs_that_are_kept_decide_claims_of_vaze_et_al():
+    rows = claims.decide(["vaze2022"], ["mini"], resamples=1).set_index("id")
+    assert rows["number"].notna().mean() > 0.5
+    assert rows.loc["vaze-norms-grow", "runs"] == "mini_norms, mini_norms_plane"
+    ten = [f"mini_closed_ten_{name}" for name in ("softmax", "strong", "vos")]
+    assert rows.loc["vaze-ood-mls-leads", "runs"] == ", ".join(ten)
+
+
+def test_methods_share_a_network_among_the_rows_that_are_asked_for():
+    keys = pd.DataFrame(
+        [("wrn", "mls", "six-sets"), *(("vgg32", name, "") for name in ("mls", "msp"))],
+        columns=["network", "printed", "source"],
+    )
+    both = Evidence(keys.assign(place="cifar10"), {"auroc": np.full((3, 1), 0.5)})
+    asked = {"measure": "auroc", "place": "cifar10", "network": "shared"}
+    assert compare.shared(both, asked)["network"] == "vgg32"
+    assert compare.shared(both, asked | {"source": "six-sets|svhn"})["network"] == "wrn"
 
 
 def test_a_gain_is_clear_if_its_interval_lies_above_0():

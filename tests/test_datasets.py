@@ -564,21 +564,22 @@ def test_a_place_agrees_with_torchvision_at_the_pixel_it_means(place, tmp_path):
     assert (made.numpy().transpose(1, 2, 0) == np.asarray(slow)).all()
 
 
+@pytest.mark.parametrize("cache", ["", "cache"])
 @pytest.mark.parametrize(
-    ("size", "draws", "box"),  # 30 x 20 or 20 x 30 are read; top, left, height, width
+    ("size", "draws", "box"),  # top, left, height, width, in the file's own pixels
     [
-        ((60, 40), (0.5, 0.5, 0.5, 0.9), (1, 11, 18, 18)),
-        ((60, 40), (0.5, 0.9, 0.0, 0.0), (0, 0, 16, 20)),
-        ((60, 40), (0.0, 0.0, 0.99, 0.99), (12, 24, 8, 6)),
-        ((60, 40), (0.99, 0.5, 0.0, 0.0), (0, 1, 20, 27)),  # 24 x 24 does not fit
-        ((40, 60), (0.99, 0.5, 0.0, 0.0), (1, 0, 27, 20)),
+        ((60, 40), (0.5, 0.5, 0.5, 0.9), (2, 22, 36, 36)),
+        ((60, 40), (0.5, 0.9, 0.0, 0.0), (0, 0, 32, 40)),
+        ((60, 40), (0.0, 0.0, 0.99, 0.99), (24, 48, 16, 12)),
+        ((60, 40), (0.99, 0.5, 0.0, 0.0), (0, 3, 40, 53)),  # 49 x 49 does not fit
+        ((40, 60), (0.99, 0.5, 0.0, 0.0), (3, 0, 53, 40)),
     ],
 )
-def test_a_resized_window_agrees_with_torchvision_s_of_that_box(size, draws, box, tmp_path):
-    photo = Image.open(save(tmp_path / A / "a.png", size))
-    whole = torchvision.transforms.functional.resize(photo, 20)
-    slow = torchvision.transforms.functional.resized_crop(whole, *box, [16, 16])
-    images = READERS["folder"](tmp_path, resize=20, crop=16)
+def test_a_resized_window_agrees_with_torchvision_s_of_that_box(size, draws, box, cache, tmp_path):
+    photo = Image.open(save(tmp_path / "photos" / A / "a.png", size))
+    slow = torchvision.transforms.functional.resized_crop(photo, *box, [16, 16])
+    folder = str(tmp_path / cache) if cache else ""
+    images = READERS["folder"](tmp_path / "photos", resize=20, crop=16, cache=folder)
     made = images.read(np.array([0]), np.array([[draws]]))[0]
     apart = made.numpy().transpose(1, 2, 0).astype(int) - np.asarray(slow)
     assert np.abs(apart).max() <= 1  # weights of 16 bits, and of 22

@@ -128,6 +128,27 @@ def test_far_classes_are_those_of_the_list(source, size, count):
     assert (len(ours), (ours["keyword"] == "").sum()) == (size, count)
 
 
+@pytest.mark.parametrize(
+    ("source", "more"),
+    [
+        ("Food-101", []),
+        ("Caltech-256", ["blimp", "bulldozer", "kayak", "tambourine"]),
+        ("Places-365", ["cafeteria", "canyon", "supermarket"]),
+    ],
+)
+def test_kinds_of_an_ilsvrc_class_take_away_three_more_places(source, more):
+    usual, ours = (kim.far_classes(source, below=below) for below in (False, True))
+    kept = usual.loc[usual["keyword"] == "", "name"]
+    gone = sorted(set(kept) - set(ours.loc[ours["keyword"] == "", "name"]))
+    nodes = {name: [n for w in kim.keywords(name) for n in hierarchy.named(w)] for name in kept}
+    kinds = [
+        name
+        for name, called in nodes.items()
+        if any({*hierarchy.ILSVRC} & {*hierarchy.ancestors(node)} for node in called)
+    ]
+    assert gone == sorted(kinds) == more
+
+
 @pytest.mark.parametrize("row", range(22))
 def test_each_variation_of_table_4_is_looked_for(row):
     kind, _, original, variation = table("table4").iloc[row]

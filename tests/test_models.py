@@ -14,7 +14,7 @@ from osnb.datasets.vision import torchvision
 SMALL, LARGE = (3, 32, 32), (3, 64, 64)
 SHAPES = {"mlp": (1, 8, 8), "conv": SMALL, "resnet9": SMALL, "vgg32": SMALL, "fast_conv": SMALL}
 SHAPES |= {"conv_dropout": SMALL, "resnet20": SMALL, "resnet18_cifar": SMALL}
-SHAPES |= {"resnet50": LARGE, "timm": LARGE}
+SHAPES |= {"resnet18_identity": SMALL, "resnet50": LARGE, "timm": LARGE}
 CONVOLUTION, NORM = torch.nn.Conv2d, torch.nn.BatchNorm2d
 WIDE = {"wrn_28_10": (28, 10), "wrn_40_4": (40, 4), "wrn_40_2": (40, 2), "wrn_10_1": (10, 1)}
 SHAPES |= dict.fromkeys(WIDE, SMALL)
@@ -52,6 +52,8 @@ for name, (depth, k) in WIDE.items():
     )
     norms = 2 * (sum(a + b for a, b in pairwise(wide)) + 64 * k)
     COUNTS[name] = convolutions + norms + 64 * k * 7 + 7
+# norms before the convolutions: one at the end, none beside the shortcuts
+COUNTS["resnet18_identity"] = COUNTS["resnet18_cifar"] - 2 * (128 + 256 + 5)
 COUNTS["conv_dropout"] = COUNTS["conv"]  # dropout has no parameters
 
 

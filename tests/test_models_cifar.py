@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from osnb import models, train
+from osnb.models import outside
 from osnb.train.forward import DROPOUTS
 
 RESNETS = ("resnet20", "resnet18_cifar")
@@ -74,13 +75,31 @@ def test_a_network_computes_what_its_layer_table_says(name, dropout):
 
 
 def test_resnet18_computes_what_timms_resnet18_computes_with_this_stem():
-    import timm
-
-    theirs = timm.create_model("resnet18", num_classes=4)
+    theirs = outside._timm().create_model("resnet18", num_classes=4)
     theirs.conv1, theirs.maxpool = nn.Conv2d(3, 64, 3, padding=1, bias=False), nn.Identity()
     model, images = stirred(made("resnet18_cifar")), torch.rand(2, 3, 32, 32)
     values = model.state_dict().values()
     theirs.load_state_dict(dict(zip(theirs.state_dict(), values, strict=True)))
+    with torch.no_grad():
+        torch.testing.assert_close(
+            model(images).logits, theirs.eval()(images), rtol=1e-4, atol=1e-4
+        )
+
+
+def test_resnet18_of_identity_mappings_computes_what_timms_second_version_computes():
+    theirs = outside._timm().create_model("resnetv2_18", num_classes=4)
+    theirs.stem = nn.Sequential(nn.Conv2d(3, 64, 3, padding=1, bias=False))
+    model, images = stirred(made("resnet18_identity")), torch.rand(2, 3, 32, 32)
+    parts = {"first.0": "norm1", "body.0": "conv1", "body.1": "norm2", "body.4": "conv2"}
+    parts |= {"shortcut": "downsample.conv", "trunk.0": "stem.0", "trunk.9": "norm"}
+    parts |= {"head": "head.fc"}
+    parts |= {f"trunk.{1 + i}": f"stages.{i // 2}.blocks.{i % 2}" for i in range(8)}
+    state = {}
+    for name, value in model.state_dict().items():
+        for ours, called in parts.items():
+            name = name.replace(f"{ours}.", f"{called}.")
+        state[name] = value[..., None, None] if name == "head.fc.weight" else value
+    theirs.load_state_dict(state)
     with torch.no_grad():
         torch.testing.assert_close(
             model(images).logits, theirs.eval()(images), rtol=1e-4, atol=1e-4

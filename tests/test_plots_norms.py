@@ -77,6 +77,9 @@ def test_panels_have_the_letters_of_the_caption_and_draw_the_columns_of_their_ne
     assert legends == set("acdg")
     marks = [line.get_xdata()[0] for line in figure.axes[1].lines if line.get_linestyle() == "--"]
     assert [mark for mark in marks if mark in (3, 7, 9)] == [3, 7, 9]
+    other = pd.concat([history(2, decay=0.5), history(), history(decay=0.5)])
+    panel = plots.feature_norms(other, NONE).axes[0]  # the decay of the plane
+    assert drawn(panel)["known"] == history(decay=0.5)["norm_known"].tolist()
     with pytest.raises(ValueError, match="three snapshots at most"):
         plots.feature_norms(WHOLE, table, snapshots=[1, 2, 3, 4])
 

@@ -90,7 +90,7 @@ def resized(data: bytes, name: str, short: int) -> np.ndarray:
     Args:
         data: the file's bytes.
         name: what to call the image if it is broken: its path.
-        short: length wanted, in pixels; the long side follows, rounded down.
+        short: length wanted, in pixels; the long side follows, rounded down. 0 leaves it as it is.
 
     Returns:
         (3, height, width) uint8, which may be a view of (height, width, 3).
@@ -115,12 +115,12 @@ def resized(data: bytes, name: str, short: int) -> np.ndarray:
 
 
 def lengths(sides: tuple[int, int], short: int) -> tuple[int, int]:
-    """Both sides of a photograph, in pixels, after its short one is brought to `short`.
+    """Both sides of a photograph, in pixels, after its short one is brought to `short`, if any.
 
     Raises:
         ValueError: it is so narrow that it would have more than `LARGEST` pixels.
     """
-    width, height = (int(short * side / min(sides)) for side in sides)
+    width, height = (int((short or min(sides)) * side / min(sides)) for side in sides)
     if width * height > LARGEST:
         raise ValueError(f"{sides[0]} x {sides[1]} pixels would become {width} x {height}")
     return width, height
@@ -184,14 +184,14 @@ class Files:
     def __init__(self, root: Path, paths: Sequence[str], short: int, *, turn: bool = False):
         self.root, self.paths, self.short, self.turn = Path(root), paths, short, turn
 
-    def whole(self, position: int) -> np.ndarray:
-        """(3, height, width) uint8, the short side as wanted.
+    def whole(self, position: int, *, own: bool = False) -> np.ndarray:
+        """(3, height, width) uint8, the short side as wanted; `own`: as large as the file has it.
 
         Raises:
             BrokenImage: the file does not decode.
         """
         path = os.path.join(self.root, self.paths[position])
-        return (upright if self.turn else resized)(content(path), path, self.short)
+        return (upright if self.turn else resized)(content(path), path, 0 if own else self.short)
 
 
 class Stored:
@@ -226,10 +226,10 @@ class Stored:
         """(N,) uint8."""
         return np.fromfile(self.folder / "marks.u8", np.uint8)
 
-    def whole(self, position: int) -> np.ndarray:
-        """As that of `Files`, bit for bit."""
-        if self.marks[position] == LEFT:
-            return self.files.whole(position)
+    def whole(self, position: int, *, own: bool = False) -> np.ndarray:
+        """As that of `Files`, bit for bit, from which it is if `own`."""
+        if own or self.marks[position] == LEFT:
+            return self.files.whole(position, own=own)
         (height, width), end = self.sizes[position], self.ends[position]
         return self.pixels[end - 3 * height * width : end].reshape(3, height, width)
 

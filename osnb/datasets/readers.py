@@ -98,6 +98,9 @@ def photographs(
 ) -> Images:
     """Images of files of any size: short side to `resize`, then a window of `crop`, in pixels.
 
+    A window of random size and shape is cut from the photograph as the file has it, which is
+    decoded each time, with a cache too.
+
     Args:
         root: folder that the paths start from.
         table: rows with column `path`.
@@ -118,9 +121,10 @@ def photographs(
 
     def read(positions: np.ndarray, places: np.ndarray | None = None) -> torch.Tensor:
         pixels = np.empty((len(positions), 3, crop, crop), np.uint8)
+        sized = places is not None and places.ndim == 3
         for i, position in enumerate(positions):
-            window = _window(source.whole(position), crop, None if places is None else places[i])
-            np.copyto(pixels[i], window)
+            photo = source.whole(position, own=sized)
+            np.copyto(pixels[i], _window(photo, crop, None if places is None else places[i]))
         return torch.from_numpy(pixels)
 
     return Images(one_each(table, root), read, (3, crop, crop), crops=True)

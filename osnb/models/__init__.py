@@ -20,6 +20,7 @@ MODELS = Catalogue(
     resnet9=resnet9,
     resnet20=backbones.resnet20,
     resnet18_cifar=backbones.resnet18_cifar,
+    resnet18_identity=backbones.resnet18_identity,
     wrn_28_10=backbones.wrn_28_10,
     wrn_40_4=backbones.wrn_40_4,
     wrn_40_2=backbones.wrn_40_2,

@@ -323,10 +323,9 @@ def wide(
     blocks, rest = divmod(depth - 4, 6)
     if rest or blocks < 1:
         raise ValueError(f"need a depth of 10, 16, 22, 28, 34, 40, ...; got {depth}")
-    layers: list[nn.Module] = [_kaiming(channels, 16, 3, 1)[0]]
-    layers += _stages(_Wide, 16, (16 * widen, 32 * widen, 64 * widen), blocks, dropout)
-    layers += [nn.BatchNorm2d(64 * widen), nn.ReLU()]
-    return Network(_pooled(layers), head_of(head, 64 * widen, classes))
+    widths = (16 * widen, 32 * widen, 64 * widen)
+    trunk = _preactivated(channels, 16, widths, blocks, dropout)
+    return Network(trunk, head_of(head, 64 * widen, classes))
 
 
 # Table 6 of Vaze et al. 2022 has the first two, Table 8 the third; the fourth is their miniature
@@ -334,8 +333,33 @@ wrn_28_10, wrn_40_4 = partial(wide, depth=28, widen=10), partial(wide, depth=40,
 wrn_40_2, wrn_10_1 = partial(wide, depth=40, widen=2), partial(wide, depth=10, widen=1)
 
 
+def resnet18_identity(
+    *,
+    classes: int,
+    features: int = 512,
+    channels: int = 3,
+    dropout: float = 0.0,
+    head: str = "linear",
+) -> Network:
+    """ResNet-18 with identity mappings (He et al. 2016), which the text of Kim et al. 2021 cites.
+
+    A stem of 64 channels, then two blocks of each of 64, 128, 256 and D; else as `wide`.
+    """
+    trunk = _preactivated(channels, 64, (64, 128, 256, features), 2, dropout)
+    return Network(trunk, head_of(head, features, classes))
+
+
+def _preactivated(
+    channels: int, stem: int, widths: Sequence[int], blocks: int, dropout: float
+) -> nn.Sequential:
+    """A stem, stages of `_Wide`, a last norm and ReLU, and a mean over places."""
+    layers: list[nn.Module] = [_kaiming(channels, stem, 3, 1)[0]]
+    layers += _stages(_Wide, stem, widths, blocks, dropout)
+    return _pooled([*layers, nn.BatchNorm2d(widths[-1]), nn.ReLU()])
+
+
 class _Wide(nn.Module):
-    """Norm, ReLU and convolution, twice, for `wide`; the shortcut leaves behind the first ReLU."""
+    """Norm, ReLU and convolution, twice; the shortcut leaves behind the first ReLU."""
 
     def __init__(self, inputs: int, outputs: int, *, stride: int, dropout: float):
         super().__init__()

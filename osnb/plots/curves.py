@@ -331,9 +331,10 @@ def feature_norms(
 ) -> Figure:
     """Figure 7, its nine panels under the letters of its caption.
 
-    a and c are of networks with many features, b and d to f of two, all with the least weight
-    decay that there is; g to i the former by weight decay. Several runs of one kind are drawn as
-    their mean, in a band from the smallest to the largest. A kind without a run says so.
+    a and c are of networks with many features, b and d to f of two, all with the weight decay of
+    the latter (without those, the least); g to i the former by weight decay. Several runs of one
+    kind are drawn as their mean, in a band from the smallest to the largest. A kind without a run
+    says so.
 
     Args:
         history: one row per run and epoch; columns features (D), weight_decay, epoch, norm_known,
@@ -351,10 +352,10 @@ def feature_norms(
     plane, wide = (history[mask] for mask in (history["features"] == 2, history["features"] != 2))
     figure = Figure(figsize=(9, 7.2))
     axes = figure.subplots(3, 3)
-    lengths = NORMS | HEAD
+    lengths, decay = NORMS | HEAD, (plane if len(plane) else wide)["weight_decay"].min()
     parts = ("a", wide, lengths), ("b", plane, lengths), ("c", wide, RULES)
     for ax, (letter, part, styles) in zip(axes[0], parts, strict=True):
-        part = part[part["weight_decay"] == part["weight_decay"].min()]
+        part = part[part["weight_decay"] == decay]
         size = "/".join(f"{x:g}" for x in sorted(set(part["features"]))) or "?"
         ax.set_ylabel("AUROC" if styles is RULES else "mean norm")
         long = part.melt("epoch", [*styles], "by")

@@ -74,7 +74,8 @@ def shared(evidence: Evidence, keys: Mapping[str, str]) -> Keys:
     rest = {name: value for name, value in keys.items() if name != "network"}
     if "network" not in evidence.keys:
         return rest
-    rows = evidence.keys[evidence.keys["place"] == keys["place"]]
+    of = {k: re.split(r"\|| and ", v) for k, v in rest.items() if k in evidence.keys and v != "*"}
+    rows = evidence.keys[evidence.keys[[*of]].isin(of).all(axis=1)]
     methods = rows.groupby("network")["printed"].nunique()
     return rest | ({"network": methods.idxmax()} if len(methods) else {})
 
