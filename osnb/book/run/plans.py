@@ -136,13 +136,13 @@ def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
         _collects(notebook)  # every cell is Python
         settings = runs.settled(defaults | values)[0]
         where = {"machine": "", "data": ""} | defaults | values
-        experiment.Machine.of(where["machine"])
+        machine = experiment.Machine.of(where["machine"], data=where["data"])
         workbook.data(where["data"])
-        if ":" in settings.get("loss", {"name": ""})["name"]:
+        if any(isinstance(part, dict) and ":" in part["name"] for part in settings.values()):
             from osnb.experiment import examined  # torch, which a plan can do without
 
             # one's own, tried: this alone runs a person's code before a kernel does
-            examined.loss(experiment.of(defaults | values))
+            examined.code(experiment.of(defaults | values), machine)
     except (ValueError, SyntaxError, FileNotFoundError) as error:
         said = str(error)
         named = str(file) in said or str(notebook) in said
