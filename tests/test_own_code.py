@@ -4,6 +4,9 @@ import textwrap
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import save_file
+from test_cli import osnb
 from typer.testing import CliRunner
 
 from osnb import experiment as ex
@@ -174,6 +177,44 @@ def test_what_looks_at_a_run_runs_none_of_its_code(folder):
     found = experiment("network=mine:net rules=mine:margin").settings
     assert [found[kind]["name"][:5] for kind in ("reader", "network", "rules")] == ["mine:"] * 3
     assert (found["reader"]["test"], found["rules"]["power"]) == (3, 1.0)
+
+
+TRAINED = """
+def trained(*, classes):
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, classes))
+
+def broken(*, classes):
+    made = trained(classes=classes)
+    made.register_forward_hook(lambda *_: {}["x"])
+    return made
+
+def of_more(*, classes):
+    return nn.Sequential(*trained(classes=classes), nn.Softmax(dim=1), nn.Upsample(classes + 1))
+"""
+
+
+def test_weights_that_are_there_are_scored_on_a_benchmark_file_of_ones_own(folder, monkeypatch):
+    monkeypatch.delenv("OSNB_OUT")
+    (folder / "my_module.py").write_text(HEAD + TRAINED)
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(64, 2)
+    tensors = {f"1.{name}": value.detach() for name, value in layer.named_parameters()}
+    torch.save(tensors, folder / "file.pt")
+    save_file(tensors, folder / "file.safetensors")
+    pixels = np.load("mine.npz")["pixels"][[0, 1, 2, 20, 21, 22, 40, 41, 42]].reshape(9, 64)
+    with torch.no_grad():
+        logits = layer(torch.from_numpy(pixels).float() / 255).numpy()
+    words = ["predict", "--model", "my_module:trained", "--benchmark", "my.yaml", "--weights"]
+    for weights in ("file.pt", "file.safetensors"):
+        assert osnb(*words, weights, "-p", "rules=mine:margin")[0] == 0
+        place = folder / "runs" / "21_vaze_train" / "file-rulesmine=3Amargin" / "scores.parquet"
+        table = tables.read(place)
+        np.testing.assert_allclose(table["max_logit"], logits.max(axis=1), atol=1e-6)
+        np.testing.assert_allclose(table["margin"], np.ptp(logits, axis=1), atol=1e-6)
+        place.unlink()
+    for name, why in {"broken": "KeyError", "of_more": "", "none": "no function 'none'"}.items():
+        code, _, said = osnb(*words[:2], f"my_module:{name}", *words[3:], "file.pt")
+        assert (code, why in said, "Traceback" in said) == (2, True, False), said
 
 
 @pytest.mark.parametrize("kind", ["loss", "score", "reader"])

@@ -50,7 +50,7 @@ def _loss(name: str, experiment: Experiment, _: Machine) -> None:
     negatives = "negative" in losses.TAUGHT[name]
     labels = torch.arange(ROWS) % (CLASSES + negatives) - int(negatives)
     form = f"loss(out, labels, **settings), out.logits (N, C) and labels (N,) from {labels.min()}"
-    value = _one_each(name, _called(name, form, function, out, labels))
+    value = _one_each(name, called(name, form, function, out, labels))
     if not value.requires_grad:
         raise ValueError(f"{name} has no gradient: a network could not be trained by it")
     grads = torch.autograd.grad(value.sum(), tuple(out), allow_unused=True)
@@ -66,7 +66,7 @@ def _score(name: str, experiment: Experiment, _: Machine) -> None:
     function = partial(scores.POST_HOC[name], **layers.named(experiment.settings["rules"])[1])
     form = "score(out, *, known, **settings), out.logits (N, C) and out.features (N, D) of numpy"
     out = Outputs(*_random(CLASSES + 1)[:2])
-    value = np.asarray(_called(name, form, partial(function, known=CLASSES), out))
+    value = np.asarray(called(name, form, partial(function, known=CLASSES), out))
     _one_each(name, torch.from_numpy(value) if value.dtype.kind == "f" else value)
 
 
@@ -74,7 +74,7 @@ def _read(name: str, experiment: Experiment, machine: Machine) -> None:
     """Its rows, and the pixels of the first two."""
     settings = sized(layers.placed(experiment.settings, experiment.benchmark.name))
     form = "reader(root, **settings) -> osnb.datasets.Images"
-    images = _called(name, form, read, name, machine, settings)
+    images = called(name, form, read, name, machine, settings)
     if not isinstance(images, datasets.Images):
         raise ValueError(f"{name} must give osnb.datasets.Images; got {type(images).__name__}")
     rows = images.rows
@@ -83,24 +83,32 @@ def _read(name: str, experiment: Experiment, machine: Machine) -> None:
     if (twice := rows["sample"].duplicated()).any():
         raise ValueError(f"{name} has the sample {rows.loc[twice, 'sample'].iloc[0]!r} twice")
     places = np.arange(min(len(rows), 2))
-    pixels, expected = _called(name, form, images.read, places), (len(places), *images.shape)
+    pixels, expected = called(name, form, images.read, places), (len(places), *images.shape)
     if getattr(pixels, "dtype", None) != torch.uint8 or tuple(pixels.shape) != expected:
         raise ValueError(f"{name}: read(positions) must give a tensor {expected} of uint8")
 
 
 def _net(name: str, experiment: Experiment, machine: Machine) -> None:
-    """On random images: finite logits for each class, and features."""
+    """On random images."""
     parts = experiment.parts(machine)
     form = "network(*, classes, channels, size, **settings) -> torch.nn.Module"
-    made = _called(name, form, experiment.network, parts)
-    pixels = torch.rand(2, *parts.images.shape, device=next(made.parameters()).device)
-    one = made[0] if isinstance(made, torch.nn.ModuleList) else made
-    out = _called(name, form, one, pixels)
+    made = called(name, form, experiment.network, parts)
+    answered(name, form, made[0] if isinstance(made, torch.nn.ModuleList) else made, parts)
+
+
+def answered(name: str, form: str, network: torch.nn.Module, parts: Parts) -> None:
+    """Hold what a network says of two random images to what a training needs.
+
+    Raises:
+        ValueError: these are no finite logits for each class, with features.
+    """
+    images = torch.rand(2, *parts.images.shape, device=next(network.parameters()).device)
+    out, shape = called(name, form, network, images), (2, parts.outputs)
     if not isinstance(out, Outputs) or len(out.features) != 2:
         raise ValueError(f"{name} must give Outputs(logits, features) for images")
-    if out.logits.shape != (2, parts.outputs) or not out.logits.isfinite().all():
+    if out.logits.shape != shape or not out.logits.isfinite().all():
         came = tuple(out.logits.shape)
-        raise ValueError(f"{name} needs finite logits {(2, parts.outputs)}; it gave {came}")
+        raise ValueError(f"{name} needs finite logits {shape} of 2 images; it gave {came}")
 
 
 def _random(columns: int) -> list[np.ndarray]:
@@ -109,14 +117,14 @@ def _random(columns: int) -> list[np.ndarray]:
     return [draw.normal(size=(ROWS, n)).astype(np.float32) for n in (columns, WIDTH, columns)]
 
 
-def _called(name: str, form: str, function: Callable, *given: Any) -> Any:
+def called(name: str, form: str, function: Callable, *given: Any, **more: Any) -> Any:
     """What a person's function gives.
 
     Raises:
         ValueError: it raises something; FileNotFoundError stays, for it names what is not there.
     """
     try:
-        return function(*given)
+        return function(*given, **more)
     except FileNotFoundError:
         raise
     except Exception as error:  # whatever a person's code may raise

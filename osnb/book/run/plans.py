@@ -115,12 +115,17 @@ def _collects(notebook: Path) -> bool:
 # Checks. Neither papermill nor torch is imported before they have passed.
 
 
-def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
+def plan(
+    file: Path,
+    overrides: Mapping[str, Any] | None = None,
+    content: Mapping[str, Any] | None = None,
+) -> Plan:
     """Hold a params file, and values that replace some of its own, against its notebook.
 
     Args:
         file: `<any folder>/<notebook>/<run>.yaml`.
         overrides: these join the run's name where they differ from the file; `Typed` or values.
+        content: in the place of the file's.
 
     Raises:
         Refused: the file is no mapping of the notebook's parameters to values of their types,
@@ -129,7 +134,7 @@ def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
             names no size, or there is no such experiment, nothing in it reading an override.
     """
     file = Path(file).absolute()
-    own, notebook = read(file), _notebook(file)
+    own, notebook = content or read(file), _notebook(file)
     try:
         defaults = _declared(notebook)
         values = _checked(_laid_over(own, overrides or {}, defaults), defaults, file)
