@@ -160,9 +160,11 @@ def benchmark(experiment: Experiment, machine: Machine) -> Iterator[str]:
             f"{n} {part}" for part, n in counts.items()
         )
     reader = layers.placed(experiment.settings, experiment.benchmark.name)["reader"]
+    if alone := [name for name, n in rows["wnid"].value_counts().items() if n == 1]:
+        yield f"of one image alone: {', '.join(alone)}"
     if reader["name"] == "own_images":
         changed = datasets.conversions(Path(reader["images"]))
-        yield from (f"{count} images {what}" for what, count in changed.items() if count)
+        yield from (f"{count} {what}" for what, count in changed.items() if count)
     digests, hashes = _digests(parts)
     yield from _duplicates(rows, digests)
     yield from _near(rows, hashes)

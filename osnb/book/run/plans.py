@@ -149,7 +149,8 @@ def plan(
             # one's own, tried: this alone runs a person's code before a kernel does
             examined.code(experiment.of(defaults | values), machine)
     except (ValueError, SyntaxError, FileNotFoundError) as error:
-        said = str(error)
+        lost = getattr(error, "filename", None)
+        said = f"{error.strerror}: {lost}" if lost else str(error)
         named = str(file) in said or str(notebook) in said
         raise Refused(said if named else f"{file}: {said}") from None
     if values.get("run") != file.stem:
