@@ -7,12 +7,13 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from test_cli import osnb
+from test_predict import trained
 from typer.testing import CliRunner
 
 from osnb import experiment as ex
 from osnb.base import tables, user
 from osnb.book.cli import app
-from osnb.book.run import plan
+from osnb.book.run import execute, plan
 from osnb.experiment.scored import Scores
 
 HEAD = "import numpy as np\nimport pandas as pd\nimport torch\nfrom torch import nn\n"
@@ -177,6 +178,16 @@ def test_what_looks_at_a_run_runs_none_of_its_code(folder):
     found = experiment("network=mine:net rules=mine:margin").settings
     assert [found[kind]["name"][:5] for kind in ("reader", "network", "rules")] == ["mine:"] * 3
     assert (found["reader"]["test"], found["rules"]["power"]) == (3, 1.0)
+
+
+def test_a_finished_run_of_ones_own_is_scored_by_a_score_that_came_later(folder):
+    run = planned(folder)
+    execute(run, through=trained)
+    assert osnb("predict", "own", "-p", "rules=mine:margin", "-p", "power=2")[0] == 0
+    found = tables.read(folder / "runs/21_vaze_train/own-power2.0-rulesmine=3Amargin/scores.parquet")
+    before = tables.read(run.directory / "scores.parquet")
+    np.testing.assert_allclose(found["max_logit"], before["max_logit"], atol=1e-5)
+    assert (found["margin"] >= 0).all()
 
 
 TRAINED = """

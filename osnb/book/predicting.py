@@ -25,11 +25,10 @@ def of_run(name: str, overrides: Mapping[str, Any]) -> tuple[Plan, list[Path]]:
         FileNotFoundError: its checkpoint is gone.
     """
     key, parameters, files = finished(name)
-    notebook, run = key.split("/")
-    if (file := params_file(notebook, run)) is None:
-        raise Refused(f"params/{notebook} has no file any more that {key} is called after")
+    file = params_file(*key.split("/"))  # that of a run of size own may lie anywhere
     before = {k: v for k, v in parameters.items() if k != "run"}
-    planned = plan(file, before | dict(overrides))
+    own = None if file else parameters
+    planned = plan(file or Path(f"{key}.yaml"), before | dict(overrides), own)
     old, new = experiment.of(parameters), experiment.of(planned.parameters)
     kept = ({k: v for k, v in x.recipe.settings.items() if k != "rules"} for x in (old, new))
     if old.settings == new.settings or next(kept) != next(kept) or old.seed != new.seed:
