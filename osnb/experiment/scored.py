@@ -15,6 +15,7 @@ from osnb.base import tables
 from osnb.base.labels import NEGATIVE
 from osnb.base.outputs import Outputs
 from osnb.datasets import Batches
+from osnb.experiment import layers
 from osnb.experiment.parts import Parts
 from osnb.experiment.trained import members
 from osnb.train import methods
@@ -58,7 +59,8 @@ class Scores:
         self.selection: pd.DataFrame | None = None
         make = {"plain": dict, "fitted": self.fitted, "chosen": self.chosen}
         make |= {"latent": self.latent, "gaussians": self.gaussians}
-        self.rules: Mapping[str, Rule] = make[rules or self.settings["rules"]["name"]]()
+        name = rules or self.settings["rules"]["name"]
+        self.rules: Mapping[str, Rule] = self.own(name) if ":" in name else make[name]()
 
     @cached_property
     def sets(self) -> list[tuple]:
@@ -115,6 +117,11 @@ class Scores:
             mean = softmax.groupby(batches.rows["wnid"].to_numpy()).mean()
             found.append(mean.rename_axis("class").reset_index().round(5).assign(source=source))
         return pd.concat(found, ignore_index=True)
+
+    def own(self, name: str) -> dict[str, Rule]:
+        """A score of one's own, from module:name; its column has the name of the function."""
+        _, how = layers.named(self.settings["rules"])
+        return {name.partition(":")[2]: self._of(partial(scores.POST_HOC[name], **how))}
 
     def fitted(self) -> dict[str, Rule]:
         """OpenMax and Mahalanobis distance, fitted on training images, and ODIN.
