@@ -11,6 +11,7 @@ import math
 import os
 import re
 import shlex
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -140,8 +141,13 @@ def writing(path: Path) -> Iterator[Path]:
 
 
 def at_once(name: str, how: int) -> int:
-    """An opener for `open` by which a pipe in the place of a file is empty, and not waited for."""
-    return os.open(name, how | getattr(os, "O_NONBLOCK", 0))
+    """An opener for `open` to which pipes and devices, which may never end, are empty files."""
+    opened = os.open(name, how | getattr(os, "O_NONBLOCK", 0))
+    kind = os.fstat(opened).st_mode
+    if stat.S_ISREG(kind) or stat.S_ISDIR(kind):
+        return opened
+    os.close(opened)
+    return os.open(os.devnull, how)
 
 
 def digest(*parts: str | bytes | Path) -> str:
