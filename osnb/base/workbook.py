@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import zipfile
+
     import pandas as pd
 
 PACKAGE = Path(__file__).parent.parent
@@ -29,6 +31,8 @@ LOCAL = {"run", "data", "machine"}  # they change no number: names, places
 # what two runs of one experiment may differ in: chance, and how a machine does the work
 REPEATS = LOCAL | {"seed", "split", "devices", "threads"}
 PLAIN = r"[A-Za-z0-9_][A-Za-z0-9_.+=-]*"  # a name that is one everywhere: files, archives, shells
+LARGE, RATIO = 64 << 20, 200  # of a zip's member larger than LARGE: its bytes by those in the zip
+GROWS = f"would grow more than {RATIO}-fold when it is unpacked"
 REGIONS = {"SOLUTION": "...", "HIDDEN TESTS": None}  # what stands in a region's place
 
 
@@ -148,6 +152,11 @@ def at_once(name: str, how: int) -> int:
         return opened
     os.close(opened)
     return os.open(os.devnull, how)
+
+
+def grows(member: "zipfile.ZipInfo") -> bool:
+    """Whether a member of a zip is a bomb, by what the zip says of it; no more is unpacked."""
+    return member.file_size > max(LARGE, RATIO * member.compress_size)
 
 
 def digest(*parts: str | bytes | Path) -> str:
