@@ -197,8 +197,6 @@ POINT = {"printed": predicates.FIGURE_2, "network": ("resnet18", "resnet34", "re
 
 STANDARD = {"place": "d", "task": "unknown"}
 SSB = {"place": "d"}
-OOD = {"place": "cifar100", "source": "d"}
-SIX = {"place": "d", "source": "six-sets"}
 SPLITS = [("mls", "easy", 0.80), ("mls", "hard", 0.74), ("arpl+", "easy", 0.79)]
 SPLITS += [("arpl+", "hard", 0.73), ("mls", "random 1k", 0.80), ("mls", "random 10k", 0.79)]
 FALLING = [
@@ -258,14 +256,6 @@ def confidence(common, **values):
 
 def ssb(measure="auroc"):
     return rows(SSB, "printed task", measure, *SPLITS)
-
-
-def openmax():
-    far = [
-        (m, d, v) for m, v in (("openmax", 0.9), ("oe", 0.8)) for d in ("caltech-45", "places-82")
-    ]
-    pool = rows(UNKNOWN, "printed", "aurc", ("openmax", 0.9), ("oe", 0.6))
-    return pool + rows(FAR, "printed source", "auroc", *far)
 
 
 def kinds(**near):
