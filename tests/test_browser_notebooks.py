@@ -15,7 +15,7 @@ from osnb.plots import widgets
 pytestmark = browser.MARKS
 
 LIVE = "12_palechor_train"  # of the notebooks with a live plot the quickest
-OVERRIDES, EPOCHS = (f'overrides: str = \\"{x}\\"' for x in ("", "epochs=2"))  # in json
+OVERRIDES, EPOCHS = (f'overrides: str = \\"{x}\\"' for x in ("", "epochs=2 rules=plain"))  # json
 SETTINGS = {  # cells out of sight stay in the page, where a test finds them; no news from afar
     "notebook-extension/tracker": {"windowingMode": "none"},
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
