@@ -22,7 +22,9 @@ endef
 ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 # `pytest --nbval-lax notebooks/` in two halves, which write to a temporary folder: those that
 # read results find the committed scores there, not what the training ones have just made
-NBVAL := $(PYTEST) --nbval-lax --nbval-current-env
+NBVAL := OMP_NUM_THREADS=1 $(PYTEST) --nbval-lax --nbval-current-env -n 2 --dist loadfile
+# a worker keeps a module's tests together, for what they share, until it has none and takes some
+SHARED := OMP_NUM_THREADS=1 $(PYTEST) -n 2 --dist worksteal
 
 export PIP_USER := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -39,14 +41,14 @@ reproduce: $(READY) ## run every miniature (SEEDS=all: every seed), write figure
 	@$(BIN)/osnb reproduce --workers $(WORKERS) $(if $(filter all,$(SEEDS)),--repeats); code=$$?; $(BIN)/osnb report && exit $$code
 
 test: lint ## check everything: lint, unit tests, every notebook
-	OMP_NUM_THREADS=1 $(PYTEST) -n 2
+	$(SHARED)
 	@export OSNB_OUT=$$(mktemp -d) && trap 'rm -rf "$$OSNB_OUT"' EXIT && set -x && \
 	$(NBVAL) $(filter %_train.ipynb,$(NOTEBOOKS)) && \
 	rm -rf "$$OSNB_OUT/runs" && \
-	$(NBVAL) -n 2 --dist loadfile $(filter-out %_train.ipynb,$(NOTEBOOKS))
+	$(NBVAL) $(filter-out %_train.ipynb,$(NOTEBOOKS))
 
 quick: lint ## lint and the fast unit tests, for between commits
-	OMP_NUM_THREADS=1 $(PYTEST) -n 2 -m "not slow"
+	$(SHARED) -m "not slow"
 
 lint: $(READY) ## hold code, notebooks and params files against their rules
 	$(BIN)/ruff check --no-cache .

@@ -32,20 +32,28 @@ MARKS = [
 
 
 @contextmanager
-def paged():
-    """A page of a browser; `page.said` are its errors, `page.asked` what it fetched from afar."""
+def launched():
+    """A browser."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROME, args=ARGUMENTS)
-        sharp = 2 if SHOTS else 1  # so that half as wide a page is what 200 % zoom shows
-        page = browser.new_page(viewport={"width": 1400, "height": 1000}, device_scale_factor=sharp)
-        page.said, page.asked = [], []
-        page.on("console", lambda x: page.said.append(x.text) if x.type == "error" else None)
-        page.on("pageerror", lambda error: page.said.append(str(error)))
-        page.on("request", lambda x: None if _near(x.url) else page.asked.append(x.url))
-        yield page
+        yield browser
         browser.close()
+
+
+@contextmanager
+def paged(browser):
+    """A page that shares nothing with others; `page.said` are its errors, `page.asked` what it
+    fetched from afar."""
+    sharp = 2 if SHOTS else 1  # so that half as wide a page is what 200 % zoom shows
+    page = browser.new_page(viewport={"width": 1400, "height": 1000}, device_scale_factor=sharp)
+    page.said, page.asked = [], []
+    page.on("console", lambda x: page.said.append(x.text) if x.type == "error" else None)
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.on("request", lambda x: None if _near(x.url) else page.asked.append(x.url))
+    yield page
+    page.close()
 
 
 def _near(url):

@@ -97,10 +97,17 @@ def packed(shipped, project, tmp_path):
     return Path(shutil.copy(shipped / "all.zip", tmp_path))
 
 
+@pytest.fixture(scope="module")
+def chromium():
+    """A browser; of a module, since nobody else can use asyncio meanwhile."""
+    with browser.launched() as launched:
+        yield launched
+
+
 @pytest.fixture
-def page():
+def page(chromium):
     """A page of a browser, see browser.py."""
-    with browser.paged() as page:
+    with browser.paged(chromium) as page:
         yield page
 
 

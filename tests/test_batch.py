@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import shutil
 import signal
 import socket
@@ -14,28 +15,33 @@ from contextlib import contextmanager, suppress
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from conftest import Project
 from filelock import Timeout
+from typer.testing import CliRunner
 
 from osnb.book import batch, record, run
+from osnb.book.cli import app
 
 pytestmark = pytest.mark.slow
-RUNS = 4
+RUNS = 3  # with two workers one of them waits for its turn
 LONG = 600  # seconds after which a command hangs, however busy the machine is
 
 
 @pytest.fixture
-def four(project):
-    """A project with four training runs of a second and a notebook that reads them."""
-    return fill(project, RUNS)
+def several(project):
+    """A project with training runs, the first of a second, and a notebook that reads them."""
+    return fill(project, RUNS, others=0.05)
 
 
-def fill(project, count, rate=1.0):
+def fill(project, count, rate=1.0, others=None):
+    """Training runs that take so many seconds; `others`: those behind the first."""
     project.add("takes_time", "10_fixture_train")
     project.add("collects", "11_results")
     project.write("11_results", "run: mini\n", run="mini")
     (project.folder / "params" / "repeats.yaml").write_text("none: {}\n")
     for n in range(count):
-        project.write("10_fixture_train", f"run: r{n}\nseed: {n}\nrate: {rate}\n", run=f"r{n}")
+        takes = rate if n == 0 or others is None else others
+        project.write("10_fixture_train", f"run: r{n}\nseed: {n}\nrate: {takes}\n", run=f"r{n}")
     return project
 
 
@@ -67,11 +73,11 @@ def ended(process, seconds=LONG):
     return process.returncode, json.loads(out)
 
 
-def all_done(project, count=RUNS):
+def all_done(project, count=RUNS, **others):
     """Every run was made once, says so, and the results have read each of them once."""
     assert completed(project) == {f"r{n}": 1 for n in range(count)}
     states = {x["run"]: x["state"] for x in project_runs(project)}
-    assert states == {f"r{n}": "done" for n in range(count)} | {"mini": "done"}
+    assert states == {f"r{n}": "done" for n in range(count)} | {"mini": "done"} | others
     for n in range(count):
         assert pq.read_table(folder(project, n) / "scores.parquet")["score"].to_pylist() == [n]
     return True
@@ -89,26 +95,30 @@ def gone(pids, seconds=20):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_batch_is_made_once_and_then_skipped(four, workers):
+def test_a_batch_is_made_once_and_then_skipped_but_for_what_failed(several, workers):
+    several.add("raises_in_third_cell", "20_raises")
+    several.write("20_raises", "run: bad\n", run="bad")
     words = ("reproduce", "--workers", workers, "--json", "-")
-    code, told = ended(four.start(*words))
-    assert (code, told["done"], told["failed"]) == (0, RUNS + 1, 0)
+    code, told = ended(several.start(*words))
+    assert (code, told["done"], told["failed"]) == (1, RUNS + 1, 1)
+    reasons = {x["notebook"]: x["reason"] for x in told["runs"] if x["state"] == "failed"}
+    assert reasons == {"20_raises": "KeyError: 'absent'"}
     assert told["runs"][-1]["run"] == "mini"
-    assert all_done(four)
-    code, told = ended(four.start(*words))
-    assert (code, told["done"], told["skipped"]) == (0, 0, RUNS + 1)
-    assert all_done(four)
+    assert all_done(several, bad="failed")
+    code, told = ended(several.start(*words))
+    assert (code, told["done"], told["skipped"], told["failed"]) == (1, 0, RUNS + 1, 1)
+    assert all_done(several, bad="failed")
 
 
-@pytest.mark.parametrize("victim", ["worker", "source", "kernel"])
-def test_a_worker_or_a_kernel_or_its_source_that_is_killed_costs_no_run(four, victim):
-    process = four.start("reproduce", "--workers", 2, "--json", "-")
-    pids = kernel(four, 0)
+@pytest.mark.parametrize(("victim", "workers"), [("worker", 2), ("source", 1), ("kernel", 1)])
+def test_a_worker_or_a_kernel_or_its_source_that_is_killed_costs_no_run(several, victim, workers):
+    process = several.start("reproduce", "--workers", workers, "--json", "-")
+    pids = kernel(several, 0)
     os.kill(pids[victim], signal.SIGKILL)
     code, told = ended(process)
     assert (code, told["done"], told["failed"]) == (0, RUNS + 1, 0)
-    assert all_done(four)
-    (before,) = record.read(folder(four, 0))["attempts"]
+    assert all_done(several)
+    (before,) = record.read(folder(several, 0))["attempts"]
     assert before["state"] == ("interrupted" if victim == "worker" else "failed")
     assert gone(pids.values())
 
@@ -123,14 +133,16 @@ time.sleep(600)
 
 @pytest.mark.parametrize("victim", ["osnb", "kernel"])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_after_a_kill_nothing_of_a_run_goes_on_or_lies_about(four, tmp_path, workers, victim):
+def test_after_a_kill_nothing_of_a_run_goes_on_or_lies_about(several, tmp_path, workers, victim):
     """Not even what its notebook has started in a session of its own; till then it is locked."""
     (tmp_path / "temporary").mkdir()
-    book = four.folder / "notebooks" / "10_fixture_train.ipynb"
+    book = several.folder / "notebooks" / "10_fixture_train.ipynb"
     book.write_text(book.read_text().replace("time.sleep(rate)", json.dumps(STARTS)[1:-1]))
-    process = four.start("reproduce", "--workers", workers, env={"TMPDIR": f"{tmp_path}/temporary"})
-    pids = kernel(four, 0)
-    file = folder(four, 0) / "child.txt"
+    process = several.start(
+        "reproduce", "--workers", workers, env={"TMPDIR": f"{tmp_path}/temporary"}
+    )
+    pids = kernel(several, 0)
+    file = folder(several, 0) / "child.txt"
     while not file.is_file() or not file.read_text():
         time.sleep(0.05)
     child = psutil.Process(int(file.read_text()))
@@ -140,7 +152,7 @@ def test_after_a_kill_nothing_of_a_run_goes_on_or_lies_about(four, tmp_path, wor
     if victim == "kernel":
         assert psutil.wait_procs([child], timeout=10)[1] == []  # a run begins again, alone
     else:
-        while not free(four, 0):
+        while not free(several, 0):
             time.sleep(0.01)
         assert not psutil.pid_exists(pids["kernel"])
         assert psutil.wait_procs(family, timeout=10)[1] == []
@@ -157,31 +169,41 @@ def free(project, n):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_a_killed_command_left_is_finished_by_the_next(four, workers):
-    process = four.start("reproduce", "--workers", workers)
-    pids = kernel(four, 0)
+def test_what_a_killed_command_left_is_finished_by_the_next(several, workers):
+    fill(several, RUNS)
+    process = several.start("reproduce", "--workers", workers)
+    pids = kernel(several, 0)
     process.kill()
     process.communicate()
     assert gone(pids.values())
-    states = Counter(x["state"] for x in project_runs(four))
+    states = Counter(x["state"] for x in project_runs(several))
     assert set(states) <= {"interrupted", "done"}
     assert states["interrupted"] >= RUNS - 1
-    code, told = ended(four.start("reproduce", "--workers", workers, "--json", "-"))
+    code, told = ended(several.start("reproduce", "--workers", workers, "--json", "-"))
     assert (code, told["failed"]) == (0, 0)
-    assert all_done(four)
+    assert all_done(several)
 
 
-def test_nothing_of_a_batch_listens_beyond_this_machine(four):
-    process = four.start("reproduce", "--workers", 2)
-    kernel(four, 0)
-    owner = psutil.Process(process.pid)
-    opened = [c for p in (owner, *owner.children(recursive=True)) for c in p.net_connections()]
-    heard = {c.laddr for c in opened if c.status == psutil.CONN_LISTEN}
-    greetings = {greeting(*at) for at in heard}
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=LONG)
+@pytest.fixture(scope="module")
+def listening(tmp_path_factory):
+    """The process of a batch that takes a minute, and all at which it and its children listen."""
+    made = fill(Project(tmp_path_factory.mktemp("batch") / "project"), RUNS, rate=60.0)
+    process = made.start("reproduce", "--workers", 2)
+    try:
+        kernel(made, 0)
+        family = [owner := psutil.Process(process.pid), *owner.children(recursive=True)]
+        opened = [c for each in family for c in each.net_connections()]
+        yield process, {c.laddr for c in opened if c.status == psutil.CONN_LISTEN}
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_nothing_of_a_batch_listens_beyond_this_machine(listening):
+    process, heard = listening
     assert {at.ip for at in heard} == {"127.0.0.1"}
-    assert not any(b"pickle" in said for said in greetings), "somebody without keys is greeted"
+    assert not any(b"pickle" in greeting(*at) for at in heard), "somebody without keys is greeted"
+    assert process.poll() is None
 
 
 ATTACK = """
@@ -205,22 +227,34 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 @pytest.mark.skipif(os.geteuid() > 0, reason="only root can become another user")
-def test_another_user_of_the_machine_cannot_talk_to_a_batch(four):
-    fill(four, RUNS, rate=60.0)
-    process = four.start("reproduce", "--workers", 2)
-    try:
-        kernel(four, 0)
-        family = [owner := psutil.Process(process.pid), *owner.children(recursive=True)]
-        opened = [c for each in family for c in each.net_connections()]
-        heard = {f"{c.laddr.ip}:{c.laddr.port}" for c in opened if c.status == "LISTEN"}
-        command = [sys.executable, "-c", ATTACK, *heard]
-        answers = subprocess.run(command, check=True, capture_output=True, timeout=LONG).stdout
-        assert heard
-        assert process.poll() is None
-        assert answers == b""
-    finally:
-        process.kill()
-        process.communicate()
+def test_another_user_of_the_machine_cannot_talk_to_a_batch(listening):
+    process, heard = listening
+    command = [sys.executable, "-c", ATTACK, *(f"{at.ip}:{at.port}" for at in heard)]
+    answers = subprocess.run(command, check=True, capture_output=True, timeout=LONG).stdout
+    assert heard
+    assert process.poll() is None
+    assert answers == b""
+
+
+def test_keys_of_a_batch_are_its_owner_s_alone_and_leave_nothing(monkeypatch, tmp_path):
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    place = tmp_path / "runs" / ".keys"
+    of_killed = place / f"{platform.node()}-{2**22 + 1}"  # beyond the numbers that Linux gives
+    elsewhere = place / "another.machine-1"
+    for folder in (of_killed, elsewhere):
+        folder.mkdir(parents=True)
+    taken = []  # by dask: it writes keys that it has in memory alone to the temporary folder
+    monkeypatch.setattr("distributed.security.tempfile.TemporaryDirectory", taken.append)
+    with batch.local(1):
+        assert {each.name for each in place.iterdir()} == {
+            "another.machine-1",
+            f"{platform.node()}-{os.getpid()}",
+        }
+        own = place / f"{platform.node()}-{os.getpid()}"
+        assert own.stat().st_mode & 0o777 == 0o700
+        assert (own / "key.pem").read_text().startswith("-----BEGIN PRIVATE KEY")
+    assert [*place.iterdir()] == [elsewhere]
+    assert not taken
 
 
 def greeting(ip, port):
@@ -232,10 +266,10 @@ def greeting(ip, port):
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGHUP])
-def test_an_interrupt_of_workers_says_so_and_leaves_no_process(four, sign):
-    fill(four, RUNS, rate=30.0)
-    process = four.start("reproduce", "--workers", 2, "--json", "-", start_new_session=True)
-    pids = kernel(four, 0)
+def test_an_interrupt_of_workers_says_so_and_leaves_no_process(several, sign):
+    fill(several, RUNS, rate=30.0)
+    process = several.start("reproduce", "--workers", 2, "--json", "-", start_new_session=True)
+    pids = kernel(several, 0)
     os.killpg(process.pid, sign)  # as a terminal does: to every process of the group
     out, err = process.communicate(timeout=LONG)
     assert process.returncode == 130
@@ -243,30 +277,27 @@ def test_an_interrupt_of_workers_says_so_and_leaves_no_process(four, sign):
     told = json.loads(out)
     assert told["interrupted"] == len(told["runs"]) >= 1
     assert gone(pids.values())
-    states = {x["run"]: x["state"] for x in project_runs(four)}
+    states = {x["run"]: x["state"] for x in project_runs(several)}
     assert states["r0"] == "interrupted"
     assert set(states.values()) <= {"interrupted", "done"}
-    fill(four, RUNS, rate=0.1)
-    assert ended(four.start("reproduce", "--json", "-"))[0] == 0
-    assert all_done(four)
 
 
-def test_two_commands_at_once_share_the_work(four):
+def test_two_commands_at_once_share_the_work(several):
     words = ("reproduce", "--json", "-")
-    both = [four.start(*words), four.start(*words)]
+    both = [several.start(*words), several.start(*words)]
     told = [ended(process) for process in both]
     assert [code for code, _ in told] == [0, 0]
     assert sum(each["done"] for _, each in told) >= RUNS + 1  # a result may be drawn twice
-    assert all_done(four)
+    assert all_done(several)
 
 
-def test_who_holds_a_run_is_told_with_its_age(four):
-    first = four.start("run", "params/10_fixture_train/r0.yaml", "-p", "rate=4.0")
-    kernel_file = four.folder / "runs" / "10_fixture_train" / "r0-rate4.0" / "kernel.txt"
+def test_who_holds_a_run_is_told_with_its_age(several):
+    first = several.start("run", "params/10_fixture_train/r0.yaml", "-p", "rate=4.0")
+    kernel_file = several.folder / "runs" / "10_fixture_train" / "r0-rate4.0" / "kernel.txt"
     while not kernel_file.is_file():
         assert first.poll() is None
         time.sleep(0.05)
-    second = four.start("run", "params/10_fixture_train/r0.yaml", "-p", "rate=4.0")
+    second = several.start("run", "params/10_fixture_train/r0.yaml", "-p", "rate=4.0")
     out, _ = second.communicate(timeout=LONG)
     assert f"waits: process {first.pid} on {os.uname().nodename} is making it since 20" in out
     assert "skipped, up to date" in out
@@ -274,34 +305,15 @@ def test_who_holds_a_run_is_told_with_its_age(four):
     assert (first.returncode, second.returncode) == (0, 0)
 
 
-def test_a_notebook_that_raises_is_counted_and_the_others_are_made(four):
-    four.add("raises_in_third_cell", "20_raises")
-    four.write("20_raises", "run: mini\n", run="mini")
-    code, told = ended(four.start("reproduce", "--workers", 2, "--json", "-"))
-    assert (code, told["done"], told["failed"]) == (1, RUNS + 1, 1)
-    reasons = {x["notebook"]: x["reason"] for x in told["runs"] if x["state"] == "failed"}
-    assert reasons == {"20_raises": "KeyError: 'absent'"}
-
-
-def test_notebooks_that_hang_end_at_their_time_limit_and_the_others_are_tried(four):
+def test_notebooks_that_hang_end_at_their_time_limit_and_the_others_are_tried(several):
     for notebook in ("21_hangs", "22_hangs"):  # alone: a busy machine takes any time for others
-        four.add("hangs", notebook)
-        four.write(notebook, "run: mini\n", run="mini")
-    process = four.start("run", "params/21_hangs", "params/22_hangs", "--workers", 1,
+        several.add("hangs", notebook)
+        several.write(notebook, "run: mini\n", run="mini")
+    process = several.start("run", "params/21_hangs", "params/22_hangs", "--workers", 1,
                         "--time-limit", 6, "--json", "-", env={"OSNB_GRACE": "1"})  # fmt: skip
     code, told = ended(process)
     assert (code, told["failed"]) == (1, 2)
     assert {x["reason"] for x in told["runs"]} == {"TimeLimit: not done after 6 s"}
-
-
-def test_what_reads_a_run_that_failed_is_not_made(four):
-    four.add("raises_in_third_cell", "12_other_train")
-    four.write("12_other_train", "run: bad\n", run="bad")
-    code, told = ended(four.start("reproduce", "--workers", 2, "--json", "-"))
-    assert (code, told["done"], told["failed"]) == (1, RUNS, 2)
-    assert told["runs"][-1]["reason"] == "NotRun: it reads 12_other_train/bad, which failed"
-    directory = four.folder / "runs" / "11_results" / "mini"
-    assert record.read(directory)["state"] == "failed"
 
 
 @contextmanager
@@ -323,7 +335,7 @@ def test_on_a_full_disk_runs_fail_and_are_made_once_there_is_space(project, tmp_
         filler = disk / "filler"
         filler.write_bytes(b"0" * 340_000)
         env = {"OSNB_OUT": str(disk)}
-        code, told = ended(project.start("reproduce", "--workers", 2, "--json", "-", env=env))
+        code, told = ended(project.start("reproduce", "--json", "-", env=env))
         assert code == 1
         assert told["done"] + told["failed"] == 3
         assert told["failed"] >= 1
@@ -419,33 +431,35 @@ def free_port():
 
 
 @pytest.fixture
-def dask(four, certificates):
-    made = Dask(four, certificates)
+def dask(several, certificates):
+    made = Dask(several, certificates)
     yield made
     made.stop()
 
 
-def test_the_workers_of_a_scheduler_started_by_hand_make_a_batch_over_tls(four, dask, certificates):
+def test_the_workers_of_a_scheduler_started_by_hand_make_a_batch_over_tls(
+    several, dask, certificates
+):
     dask.scheduler()
     victim = dask.worker("--no-nanny")
     words = ("--scheduler", dask.address, "--tls", certificates, "--json", "-")
-    process = four.start("reproduce", *words)
-    kernel(four, 0)
+    process = several.start("reproduce", *words)
+    kernel(several, 0)
     dask.worker("--no-nanny")
     victim.kill()
     code, told = ended(process)
     assert (code, told["done"], told["failed"]) == (0, RUNS + 1, 0)
-    assert all_done(four)
+    assert all_done(several)
 
 
 def test_when_the_scheduler_is_killed_the_command_fails_and_the_next_one_finishes(
-    four, dask, certificates
+    several, dask, certificates
 ):
     scheduler = dask.scheduler()
     dask.worker("--no-nanny")
     words = ("--scheduler", dask.address, "--tls", certificates, "--json", "-")
-    process = four.start("reproduce", *words)
-    kernel(four, 0)
+    process = several.start("reproduce", *words)
+    kernel(several, 0)
     scheduler.kill()
     code, told = ended(process)
     assert code == 1
@@ -454,9 +468,9 @@ def test_when_the_scheduler_is_killed_the_command_fails_and_the_next_one_finishe
     dask.stop()
     dask.scheduler()
     dask.worker("--no-nanny")
-    code, told = ended(four.start("reproduce", *words[:1], dask.address, *words[2:]))
+    code, told = ended(several.start("reproduce", *words[:1], dask.address, *words[2:]))
     assert (code, told["failed"]) == (0, 0)
-    assert all_done(four)
+    assert all_done(several)
 
 
 class Hosts:
@@ -498,22 +512,25 @@ class Hosts:
 
 
 @pytest.mark.skipif(not shutil.which("ip"), reason="no iproute2: no hosts apart on this machine")
-def test_the_runs_of_a_host_that_is_cut_off_are_finished_elsewhere(four, dask, certificates):
-    fill(four, 1, rate=25.0)  # longer than it takes a host to see that it is alone
+def test_the_runs_of_a_host_that_is_cut_off_are_finished_elsewhere(several, dask, certificates):
+    fill(several, 1, rate=25.0)  # longer than it takes a host to see that it is alone
+    book = several.folder / "notebooks" / "10_fixture_train.ipynb"
+    once = "(out / 'cut').exists() or ((out / 'cut').touch(), time.sleep(rate))"
+    book.write_text(book.read_text().replace("time.sleep(rate)", once))
     with Hosts() as hosts:
         dask.scheduler(host="10.98.1.1")
         dask.worker("--no-nanny", before=hosts.on("a"))
         words = ("--scheduler", dask.address, "--tls", certificates, "--json", "-")
-        process = four.start("reproduce", *words)
-        pids = kernel(four, 0)
+        process = several.start("reproduce", *words)
+        pids = kernel(several, 0)
         dask.worker("--no-nanny", before=hosts.on("b"))
         hosts.cut("a")
         code, told = ended(process)
         assert (code, told["done"], told["failed"]) == (0, RUNS + 1, 0)
         assert gone(pids.values())  # the host that was cut off has ended its run by itself
-        (before,) = record.read(folder(four, 0))["attempts"]
+        (before,) = record.read(folder(several, 0))["attempts"]
         assert (before["state"], before["pid"]) == ("interrupted", pids["worker"])
-        assert all_done(four)
+        assert all_done(several)
 
 
 def test_a_job_of_slurm_makes_one_run_at_a_time_over_tls(certificates):
@@ -549,14 +566,18 @@ def test_a_job_of_slurm_makes_one_run_at_a_time_over_tls(certificates):
         ("jobs: 8\nwalltime: 24:00:00\n", "a walltime in quotes such as '24:00:00'; got 86400"),
     ],
 )
-def test_a_bad_file_for_slurm_is_refused_in_a_dry_run_too(four, certificates, text, reason):
-    file = four.folder / "slurm.yaml"
+def test_a_bad_file_for_slurm_is_refused_in_a_dry_run_too(several, certificates, text, reason):
+    file = several.folder / "slurm.yaml"
     file.write_text(text)
-    process = four.start("reproduce", "--slurm", file, "--tls", certificates, "--dry-run")
-    out, err = process.communicate(timeout=LONG)
-    assert (process.returncode, out) == (2, "")
-    assert reason in err
-    assert err.count("\n") == 1
+    refused("reproduce", "--slurm", file, "--tls", certificates, "--dry-run", reason=reason)
+
+
+def refused(*words, reason):
+    """`osnb WORDS` ends with 2 and one sentence."""
+    done = CliRunner().invoke(app, [*map(str, words)])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert reason in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 REFUSES = "#!/bin/sh\necho 'sbatch: error: invalid account' >&2\nexit 1\n"
@@ -576,7 +597,7 @@ exit 1
     ],
 )
 def test_without_slurm_or_a_job_the_command_ends_with_a_sentence(
-    four, certificates, sbatch, reason
+    several, certificates, sbatch, reason
 ):
     if not sbatch and shutil.which("sbatch"):
         pytest.skip("this machine has Slurm")
@@ -585,16 +606,16 @@ def test_without_slurm_or_a_job_the_command_ends_with_a_sentence(
         ("scancel", '#!/bin/sh\necho "$@" >> {folder}/cancelled.txt\n'),
     ):
         if text:
-            (four.folder / name).write_text(text.format(folder=four.folder))
-            (four.folder / name).chmod(0o755)
-    file = four.folder / "slurm.yaml"
+            (several.folder / name).write_text(text.format(folder=several.folder))
+            (several.folder / name).chmod(0o755)
+    file = several.folder / "slurm.yaml"
     file.write_text("jobs: 2\nmemory: 1GB\n")
-    process = four.start("reproduce", "--slurm", file, "--tls", certificates)
+    process = several.start("reproduce", "--slurm", file, "--tls", certificates)
     out, err = process.communicate(timeout=LONG)
     assert (process.returncode, out, err) == (2, "", f"osnb: {reason}\n")
-    taken = (four.folder / "taken").exists()
-    assert taken == (sbatch == TAKES_ONE) == (four.folder / "cancelled.txt").exists()
-    assert not (four.folder / "runs").exists()
+    taken = (several.folder / "taken").exists()
+    assert taken == (sbatch == TAKES_ONE) == (several.folder / "cancelled.txt").exists()
+    assert not (several.folder / "runs").exists()
 
 
 def test_every_worker_sees_one_gpu_and_its_share_of_the_cores(tmp_path, monkeypatch):
@@ -612,12 +633,10 @@ def test_every_worker_sees_one_gpu_and_its_share_of_the_cores(tmp_path, monkeypa
     assert batch.environment(1, 2)["CUDA_VISIBLE_DEVICES"] == "7"
 
 
-def test_runs_that_share_their_batches_among_devices_are_not_spread(four):
-    four.add("several_devices", "12_shares_train")
-    process = four.start("run", four.write("12_shares_train", "run: small\ndevices: 2\n"),
-                        "--workers", "2")  # fmt: skip
-    assert "12_shares_train/small uses several devices by itself" in process.communicate()[1]
-    assert process.returncode == 2
+def test_runs_that_share_their_batches_among_devices_are_not_spread(several):
+    several.add("several_devices", "12_shares_train")
+    file = several.write("12_shares_train", "run: small\ndevices: 2\n")
+    refused("run", file, "--workers", 2, reason="12_shares_train/small uses several devices by")
 
 
 def test_a_worker_with_other_code_or_another_folder_is_refused(project):
@@ -646,13 +665,10 @@ def test_a_worker_with_other_code_or_another_folder_is_refused(project):
         (("--slurm", "absent.yaml", "--tls", "."), "absent.yaml"),
     ],
 )
-def test_engines_that_cannot_be_are_refused(four, words, reason):
-    process = four.start("reproduce", *words)
-    out, err = process.communicate(timeout=LONG)
-    assert (process.returncode, out) == (2, "")
-    assert reason in err
-    assert err.count("\n") == 1
-    assert not (four.folder / "runs").exists()
+def test_engines_that_cannot_be_are_refused(several, monkeypatch, words, reason):
+    monkeypatch.chdir(several.folder)
+    refused("reproduce", *words, reason=reason)
+    assert not (several.folder / "runs").exists()
 
 
 def test_workers_that_do_not_start_are_told_in_a_sentence(monkeypatch):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from osnb import metrics
+from osnb.metrics import bootstrap
 
 RATES = np.array([0.0, 0.001, 0.05, 0.1, 0.3, 0.5, 0.75, 1.0])
 CASES = {
@@ -102,6 +103,24 @@ def test_each_row_of_many_samples_has_the_measures_of_the_samples_it_repeats():
     for row in range(6):
         slow = metrics.summary(*repeated(sample, weights, row))
         assert {name: v[row] for name, v in found.items()} == pytest.approx(slow, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_pairs_of_units_give_what_the_sort_gives_to_the_bit(kind):
+    known, unknown = (np.repeat(values, 40) for values in map(np.asarray, COLUMNS[kind]))
+    rng, sample = np.random.default_rng(0), (known, known > 0, unknown)
+    ids = [np.sort(rng.integers(6, size=len(side))) for side in (known, unknown)]
+    rows = metrics.role_weights(*ids, seed=1, resamples=100)  # a unit's samples are neighbours
+    apart = [rng.permutation(len(side)) for side in (known, unknown)]  # no longer: then by a sort
+    mixed = tuple(w[:, order] for w, order in zip(rows, apart, strict=True))
+    assert bootstrap._paired(*sample, rows)
+    sorted_way = known[apart[0]], (known > 0)[apart[0]], unknown[apart[1]]
+    assert not bootstrap._paired(*sorted_way, mixed)
+    found = metrics.bootstrap_summary(*sample, weights=rows)
+    for name, values in metrics.bootstrap_summary(*sorted_way, weights=mixed).items():
+        np.testing.assert_array_equal(found[name], values)
+    slow = metrics.summary(*repeated(sample, rows, 7))
+    assert {name: v[7] for name, v in found.items()} == pytest.approx(slow, abs=1e-12)
 
 
 @pytest.mark.parametrize("names", [[name] for name in metrics.MEASURES] + [["aurc", "auroc"]])

@@ -3,14 +3,12 @@
 Wherever a Chromium or Chrome is found; conftest.py says loudly when none is.
 """
 
-import json
 import os
 import re
 import subprocess
 
 import browser
 import pytest
-from test_report import NOTEBOOKS, import_strange, strange
 
 from osnb.base import workbook
 from osnb.book import report
@@ -82,32 +80,6 @@ def test_figures_keep_white_paper_in_dark_mode(site, page):
     colour = "x => getComputedStyle(x).backgroundColor"
     assert page.eval_on_selector(".card img", colour) == "rgb(255, 255, 255)"
     assert page.eval_on_selector("body", colour) != "rgb(255, 255, 255)"
-
-
-def test_an_imported_run_runs_no_script_and_asks_for_nothing(project, page, tmp_path):
-    """Each attack of test_report.py, in the browser that it is meant for."""
-    secret, stolen, asked = tmp_path / "secret.txt", [], []
-    secret.write_text("the secret of this machine")
-    site = import_strange(project, secret, json.dumps(strange(secret)))
-    page.expose_function("STOLEN", lambda: stolen.append(page.url))
-    page.on("request", lambda request: asked.append(request.url))
-    everywhere = (
-        "all => all.forEach(x => ['click', 'mouseover', 'focus', 'toggle', 'error', 'load']"
-    )
-    everywhere += ".forEach(kind => x.dispatchEvent(new Event(kind))))"
-    for path in (site / "index.html", *sorted((site / NOTEBOOKS[1]).glob("*.html"))):
-        page.goto(path.as_uri(), wait_until="networkidle")
-        page.eval_on_selector_all("article *", everywhere)
-        links = page.eval_on_selector_all("a", "all => all.map(x => x.getAttribute('href') || '')")
-        assert not [x for x in links if re.match(r"\s*(javascript|file|data):", x)], path
-        assert "the secret of" not in page.content()
-        assert page.url == path.as_uri()
-    assert stolen == []
-    assert not [url for url in asked if not url.startswith((site.as_uri(), "data:"))]
-    (tmp_path / "bad.html").write_text("<b onclick=STOLEN()>x</b><script>STOLEN()</script>")
-    page.goto((tmp_path / "bad.html").as_uri())
-    page.eval_on_selector_all("b", everywhere)
-    browser.until(page, lambda: len(stolen) == 2, browser.START)  # so it would have been seen
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from osnb.plots import widgets
 pytestmark = browser.MARKS
 
 LIVE = "12_palechor_train"  # of the notebooks with a live plot the quickest
+OVERRIDES, EPOCHS = (f'overrides: str = \\"{x}\\"' for x in ("", "epochs=2 rules=plain"))  # json
 SETTINGS = {  # cells out of sight stay in the page, where a test finds them; no news from afar
     "notebook-extension/tracker": {"windowingMode": "none"},
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -68,6 +69,7 @@ def lab(tmp_path_factory):
     )
     for path in (folder / "work").glob("*.ipynb"):
         _without_outputs(path)
+        _quick(path)
     for name, values in SETTINGS.items():
         file = folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -83,6 +85,14 @@ def _without_outputs(path):
         if cell["cell_type"] == "code":
             cell |= {"outputs": [], "execution_count": None}
     path.write_text(json.dumps(content))
+
+
+def _quick(path):
+    """Fewer draws and epochs: nbval runs notebooks as they are, here their pages are looked at."""
+    text = path.read_text()
+    for name, value in {"resamples: int = 1000": "resamples: int = 50", OVERRIDES: EPOCHS}.items():
+        text = text.replace(name, value)
+    path.write_text(text)
 
 
 @pytest.fixture

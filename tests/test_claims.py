@@ -197,8 +197,6 @@ POINT = {"printed": predicates.FIGURE_2, "network": ("resnet18", "resnet34", "re
 
 STANDARD = {"place": "d", "task": "unknown"}
 SSB = {"place": "d"}
-OOD = {"place": "cifar100", "source": "d"}
-SIX = {"place": "d", "source": "six-sets"}
 SPLITS = [("mls", "easy", 0.80), ("mls", "hard", 0.74), ("arpl+", "easy", 0.79)]
 SPLITS += [("arpl+", "hard", 0.73), ("mls", "random 1k", 0.80), ("mls", "random 10k", 0.79)]
 FALLING = [
@@ -260,14 +258,6 @@ def ssb(measure="auroc"):
     return rows(SSB, "printed task", measure, *SPLITS)
 
 
-def openmax():
-    far = [
-        (m, d, v) for m, v in (("openmax", 0.9), ("oe", 0.8)) for d in ("caltech-45", "places-82")
-    ]
-    pool = rows(UNKNOWN, "printed", "aurc", ("openmax", 0.9), ("oe", 0.6))
-    return pool + rows(FAR, "printed source", "auroc", *far)
-
-
 def kinds(**near):
     """OE leads at misclassification and on far samples."""
     far = auroc(FAR | {"source": "f"}, oe=0.9, crl=0.8)
@@ -284,7 +274,6 @@ CASES = [
     case("eos-drop", "p1", "EOS", "oscr", 0.7),
     case("bg-drop", "p3", "BG", "oscr", 0.6),
     case("eos-distant", "p1", "EOS", "ccr_at_0.1", 0.42),
-    case("eos-gains-in-p1", "p3", "EOS", "ccr_at_0.1", 0.65),
     case("accuracies-close", "p3", "BG", "accuracy", 0.6),
     case("accuracy-gained", "p1,p2,p3", "EOS", "accuracy", 0.6, place="p1"),
     case("gamma-minus-starts-high", "p1", "BG", "gamma_minus@validation", 0.3, "first"),
@@ -295,30 +284,18 @@ CASES = [
     case("eos-suppresses", "p1", "BG", "fpr_at_0.5", 0.4),
     case("gamma-picks-bg", "p2", "BG", "ccr_at_0.01", 0.2, "best"),
     case("gamma-picks-eos", "p1", "EOS", "ccr_at_0.1", 0.3, "best"),
-    case("s-best-accuracy", "p3", "S", "accuracy", 0.75, "best"),
-    case("s-gamma-minus-falls", "p2", "S", "gamma_minus", 0.1, "best"),
     case("difficulty", "p1,p2", "EOS", "ccr_at_0.1", 0.69),
     case("difficulty", "p2,p3", "EOS", "ccr_at_0.1", 0.65),
     case("closed-difficulty", "p1,p3", "S", "accuracy", 0.6),
-    case("eos-gamma-minus", "p3", "S", "gamma_minus", 0.7),
-    case("bg-gamma-minus", "p1", "BG", "gamma_minus", 0.2),
-    case("bg-gamma-minus", "p2", "BG", "gamma_minus", 0.85),
     case("s-gamma-plus", "p1", "BG", "gamma_plus", 0.75),
     case("eos-ccr-0.1", "p3", "BG", "ccr_at_0.1", 0.6),
-    case("eos-ccr-0.01", "p2", "S", "ccr_at_0.01", 0.4),
     case("bg-ccr-0.1", "p2", "BG", "ccr_at_0.1", 0.47),
-    case("eos-gain-fades", "p1", "EOS", "ccr_at_1", 0.95),
     case("s-accuracy", "p2", "EOS", "accuracy", 0.71),
     *(("vaze-correlation", where, on_points(where, STATED[where]), last_point(where), "auroc", 0.0)
       for where in predicates.POINTS),
     ("vaze-correlation-easy", "imagenet",
      on_points("imagenet-hard", 0.9) + on_points("imagenet-easy", 0.6),
      {"network": "resnet50", "task": "hard"}, "auroc", 0.2),
-    ("vaze-mls-over-msp", "d", auroc(STANDARD, mls=0.9, **{"msp+": 0.8}),
-     {"printed": "mls"}, "auroc", 0.7),
-    ("vaze-marginal", "d", auroc(STANDARD, mls=0.9, **{"(arpl + cs)+": 0.905})
-     + rows(STANDARD, "printed", "auroc_std", ("arpl + cs", 0.01)),
-     {"printed": "mls"}, "auroc", 0.93),
     ("vaze-ssb-oscr", "d", ssb("oscr"), {"printed": "mls", "task": "hard"}, "oscr", 0.7),
     ("vaze-ssb-negligible", "d", ssb(), {"printed": "mls", "task": "easy"}, "auroc", 0.9),
     ("vaze-hard-below-easy", "d", ssb(), {"printed": "arpl+", "task": "hard"}, "auroc", 0.9),
@@ -336,11 +313,6 @@ CASES = [
      {"network": "vit_base", "task": "easy"}, "auroc", 0.6),
     ("vaze-no-family-stands-out", "imagenet", architectures(),
      {"network": "vgg16", "task": "hard"}, "auroc", 0.9),
-    ("vaze-softmax-oscr", "d",
-     rows(STANDARD, "printed", "oscr", ("msp", 0.6), ("mls, baseline", 0.5)),
-     {"printed": "msp"}, "oscr", 0.4),
-    ("vaze-logit-auroc", "d", auroc(STANDARD, msp=0.5, **{"mls, baseline": 0.6}),
-     {"printed": "msp"}, "auroc", 0.8),
     ("vaze-deviations-alike", "svhn", deviations(), {"place": "svhn", "printed": "osrci"},
      "auroc_std", 0.05),
     ("vaze-deviations-tinyimagenet", "tinyimagenet", deviations(),
@@ -353,47 +325,18 @@ CASES = [
      {"printed": "D = 128", "selection": "last"}, "auroc_max_softmax", 0.95),
     ("vaze-norm-tells", "d", watched(),
      {"printed": "D = 128", "selection": "last"}, "auroc_feature_norm", 0.6),
-    ("vaze-noise-below-cifar10", "cifar100", auroc(OOD | {"source": "cifar10"}, mls=0.8)
-     + auroc(OOD | {"source": "gaussian-noise"}, mls=0.7), {"source": "cifar10"}, "auroc", 0.6),
-    ("vaze-mls-over-oe", "d", auroc(OOD, mls=0.8, **{"outlier exposure": 0.7}),
-     {"printed": "mls"}, "auroc", 0.6),
     ("vaze-easy-to-hard", "d", ssb(), {"printed": "arpl+", "task": "hard"}, "auroc", 0.70),
     ("vaze-meaning-over-number", "d", ssb(), {"task": "random 10k"}, "auroc", 0.6),
-    ("vaze-ood-arpl-cs", "d", auroc(OOD, mls=0.8, **{"arpl+cs": 0.7}),
-     {"printed": "mls"}, "auroc", 0.6),
-    ("vaze-ood-mls-leads", "d", auroc(SIX, mls=0.9, odin=0.8, vos=0.7),
-     {"printed": "vos"}, "auroc", 0.95),
-    ("kim-ensemble-unified", "b", rows(UNKNOWN, "printed", "aurc", *AURCS),
-     {"printed": "oe"}, "aurc", 0.4),
     ("kim-figure-5-better", "b", rows(UNKNOWN, "printed", "aurc", *AURCS),
      {"printed": "edl"}, "aurc", 0.8),
-    ("kim-figure-5-odin", "b", rows(UNKNOWN, "printed", "aurc", *AURCS),
-     {"printed": "odin"}, "aurc", 0.6),
-    ("kim-openmax-far-only", "b", openmax(), {"printed": "oe", "task": "unknown"}, "aurc", 0.95),
-    ("kim-openmax-far-only", "b", openmax(),
-     {"printed": "oe", "source": "places-82"}, "auroc", 0.95),
     ("kim-no-method-leads-all", "b", kinds(oe=0.7, crl=0.8),
      {"printed": "oe", "source": "n"}, "auroc", 0.9),
-    ("kim-ensemble-accuracy", "b",
-     rows(WRONG, "printed", "accuracy", ("ensemble", 0.8), ("oe", 0.7)),
-     {"printed": "oe"}, "accuracy", 0.9),
     ("kim-ensemble-misclassification", "b", rows(WRONG, "printed", "aurc", *AURCS),
      {"printed": "crl"}, "aurc", 0.1),
     ("kim-misclassification-better", "b", rows(WRONG, "printed", "aurc", *AURCS),
      {"printed": "mcdropout"}, "aurc", 0.75),
     ("kim-misclassification-worse", "b", rows(WRONG, "printed", "aurc", *AURCS),
      {"printed": "openmax"}, "aurc", 0.65),
-    ("kim-far-easier", "b", auroc(NEAR, baseline=0.7) + auroc(FAR | {"source": "f"}, baseline=0.9)
-     + auroc(FAR | {"source": "g"}, baseline=0.6), {"source": "f"}, "auroc", 0.75),
-    ("kim-ensemble-near", "b", auroc(NEAR, ensemble=0.8, crl=0.7, oe=0.9),
-     {"printed": "crl"}, "auroc", 0.85),
-    ("kim-oe-near", "b", auroc(NEAR, ensemble=0.8, oe=0.9), {"printed": "ensemble"}, "auroc", 0.95),
-    ("kim-oe-far", "b", auroc(FAR | {"source": "f"}, oe=0.9, crl=0.8)
-     + auroc(FAR | {"source": "g"}, oe=0.7, crl=0.6),
-     {"printed": "crl", "source": "g"}, "auroc", 0.75),
-    ("kim-oe-trades", "b", auroc(NEAR, baseline=0.8, oe=0.7)
-     + rows(WRONG, "printed", "aurc", ("baseline", 0.1), ("oe", 0.2)),
-     {"printed": "oe", "task": "wrong"}, "aurc", 0.05),
     ("kim-near-confident", "b", confidence(WRONG, baseline=0.5, ensemble=0.4)
      + confidence(NEAR, baseline=0.6, ensemble=0.5), {"printed": "ensemble", "task": "near"},
      "confidence", 0.3),
@@ -411,14 +354,6 @@ CASES = [
     ("kim-near-hardest", "b", auroc(NEAR, baseline=0.7, oe=0.75, crl=0.6)
      + auroc(FAR | {"source": "f"}, baseline=0.8, oe=0.7, crl=0.9),
      {"printed": "crl", "task": "far"}, "auroc", 0.84),
-    ("kim-ensemble-over-oe", "b", rows(UNKNOWN, "printed", "aurc", *AURCS),
-     {"printed": "ensemble"}, "aurc", 0.65),
-    ("kim-oe-loses-accuracy", "b",
-     rows(WRONG, "printed", "accuracy", ("baseline", 0.8), ("oe", 0.7)),
-     {"printed": "oe"}, "accuracy", 0.9),
-    ("kim-oe-keeps-accuracy", "b",
-     rows(WRONG, "printed accuracy", "aurc", ("baseline", 0.8, 0.2), ("oe", 0.9, 0.1)),
-     {"printed": "oe"}, "aurc", 0.3),
     ("kim-md-near-far", "b", auroc(NEAR, baseline=0.7, crl=0.8, edl=0.8)
      + auroc(FAR | {"source": "f"}, baseline=0.7, crl=0.8, edl=0.8),
      {"printed": "edl", "task": "far"}, "auroc", 0.6),
@@ -427,9 +362,6 @@ CASES = [
     ("kim-dtd-on-one-class", "b",
      rows({"place": "b", "task": "concentration", "source": "dtd"}, "printed", "lead",
           ("baseline", 0.3), ("ensemble", 0.2), ("oe", 0.1)), {"printed": "oe"}, "lead", -0.1),
-    ("kim-edl-many-classes", "b",
-     rows(WRONG, "printed", "accuracy", ("edl", 0.7), ("oe", 0.8), ("crl", 0.9)),
-     {"printed": "oe"}, "accuracy", 0.6),
 ]
 # fmt: on
 
@@ -547,12 +479,18 @@ def test_a_claim_about_a_table_holds_where_it_is_mended_and_is_lost_where_it_is_
     assert number(amended(paper, [*mended, lost]), where)[0] <= 0
 
 
-def test_every_claim_has_a_case():
+def test_every_claim_has_a_case_or_is_a_comparison_that_print_decides(printed):
     cased = {name for name, *_ in CASES} | {name for _, name, *_ in TABLE_CASES}
     cased |= {"palechor-not-clearly-better"}  # asks for intervals, below
-    assert {
-        row["predicate"] if row["runs"] == "published" else name for name, row in CLAIMS.items()
-    } == cased
+    names = {x["predicate"] if x["runs"] == "published" else n for n, x in CLAIMS.items()}
+    assert cased <= names
+    settled = printed.query("answer != 'undecided'")["id"]
+    assert names - cased <= {*COMPARED} & {*settled}
+    assert printed["answer"].value_counts().to_dict() == {
+        "holds": 140,
+        "undecided": 49,
+        "does not hold": 14,
+    }
 
 
 # Decisions

@@ -248,6 +248,41 @@ def test_an_npz_file_that_declares_more_than_there_is_memory_is_refused(file):
     assert "a.npz: is no npz file of plain arrays (Unable to allocate" in refused("a.npz")
 
 
+def test_an_npz_file_that_grows_a_thousandfold_is_refused_before_it_is_unpacked(file, monkeypatch):
+    def load(*_, **__):
+        raise AssertionError("it was unpacked")
+
+    np.savez_compressed("a.npz", labels=np.zeros(1 << 23, np.int64) - 2, pred=np.zeros(9))
+    monkeypatch.setattr(np, "load", load)
+    said = refused("a.npz")
+    assert "a.npz: is no npz file of plain arrays (labels.npy would grow more than 200-fold" in said
+
+
+@pytest.mark.parametrize("text", ["9223372036854775809", "-9223372036854775809", "+1" + "0" * 30])
+def test_whole_numbers_of_a_csv_file_that_no_double_holds_are_refused(file, text):
+    """Arrow reads what no int64 holds as doubles, in which other numbers tie with it."""
+    path = file(frame().assign(mine=[text, *map(str, range(119))]))
+    assert f"a.csv: mine needs numbers that float64 holds exactly; got {text}" in refused(path)
+
+
+def test_large_numbers_of_a_csv_file_that_doubles_hold_are_taken(file):
+    kept = ["9223372036854775808", "1e300", "1e19", "inf", "-18446744073709551616"]
+    plain = [float(2**63), 1e300, 1e19, np.inf, -(2.0**64)]
+    rows = [[*column, *range(115)] for column in (kept, plain)]
+    rows += [[hex(x) for x in range(120)], range(120)]  # Arrow reads hexadecimal whole numbers too
+    found = [told(file(frame().assign(mine=row)))[1] for row in rows]
+    assert found[0] == found[1] != found[2] == found[3]
+
+
+def test_a_column_that_is_empty_is_no_score_and_that_is_said(file):
+    rows = frame()
+    rows.assign(blank=None).to_parquet("a.parquet")
+    for path in ("a.parquet", file(rows.assign(blank=None))):
+        code, _, err = osnb("score", path, "--resamples", 20)
+        assert (code, err) == (0, "osnb: no score, being text or empty: blank\n")
+        assert "blank needs numbers" in refused(path, "--score", "blank")
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.npz"])
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(file, name):
     os.mkfifo(name)

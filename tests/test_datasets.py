@@ -3,7 +3,6 @@
 import os
 import pickle
 import struct
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -633,17 +632,6 @@ def test_a_file_that_does_not_decode_is_named_with_its_path(content, tmp_path):
     )
     with pytest.raises(BrokenImage, match=f"{path} does not decode .*broken='skip'"):
         READERS["folder"](tmp_path).read(np.array([0]))
-
-
-# The thousand photographs, where they are at hand.
-
-
-@pytest.fixture(scope="module")
-def thousand():
-    root = Path(os.environ.get("OSNB_DATA", "absent")) / "imagenet_samples"
-    if not root.is_dir():
-        pytest.skip("needs imagenet_samples in OSNB_DATA")
-    return READERS["folder"](root)
 
 
 def given_twice(root):

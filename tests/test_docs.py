@@ -74,14 +74,17 @@ def test_the_front_page_leads_to_every_page_in_two_steps():
     assert set(report.DOCS.rglob("*.md")) <= reached | {there}
 
 
-@pytest.mark.parametrize("page", EXTEND, ids=lambda page: page.stem)
-def test_the_file_to_copy_passes_its_own_test(page, tmp_path):
-    code = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf8"), re.DOTALL)[0]
-    (tmp_path / "mine.py").write_text(code)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "mine.py"]
+def test_each_file_to_copy_passes_its_own_test(tmp_path):
+    files = [f"{page.stem}/mine.py" for page in EXTEND]
+    for page, file in zip(EXTEND, files, strict=True):
+        code = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf8"), re.DOTALL)[0]
+        (tmp_path / page.stem).mkdir()
+        (tmp_path / file).write_text(code)
+    command = [sys.executable, "-m", "pytest", "-q", "-rp", "-p", "no:cacheprovider"]
+    command += ["--import-mode=importlib", *files]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:]
-    assert re.search(r"[1-9] passed", done.stdout)
+    assert {*re.findall(r"^PASSED (.*?)::", done.stdout, re.M)} == {*files}
 
 
 def test_a_page_links_to_pages_and_names_other_files():

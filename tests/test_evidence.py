@@ -109,6 +109,17 @@ def test_each_measure_of_each_task_is_the_one_by_hand(runs, tasks):
         assert found.values["accuracy"].shape == (len(found.keys), 4), at
 
 
+@pytest.mark.parametrize("tasks", ["unified", "shifts"])
+def test_measures_that_are_asked_for_alone_are_those_of_all(runs, tasks):
+    runs()
+    every = evidence(runs.frame(), tasks, ["odin"], resamples=3)
+    some = evidence(runs.frame(), tasks, ["odin"], measures=["auroc"], resamples=3)
+    np.testing.assert_array_equal(some.values.pop("auroc"), every.values["auroc"])
+    assert not some.values
+    with pytest.raises(ValueError, match=r"measures among .*auroc.*; got aurocs"):
+        evidence(runs.frame(), tasks, ["odin"], measures=["aurocs"], resamples=3)
+
+
 def test_gamma_is_equation_7_and_background_has_no_offset(runs):
     plain, kept = runs(method="softmax"), runs(seed=1, method="background")
     points = evidence(runs.frame(), "roles", ["odin"], resamples=0).points()

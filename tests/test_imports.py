@@ -30,7 +30,8 @@ def test_the_package_alone_brings_nothing_along():
 
 def test_a_results_notebook_starts_without_torch():
     loaded = brought(
-        "from osnb import book, metrics, plots, scores\nfrom osnb.evidence import tables"
+        "from osnb import book, metrics, plots, protocols, scores\n"
+        "from osnb.evidence import claims, tables"
     )
     assert not loaded & {"torch", "torchvision", "timm", "sklearn"}
     assert {"numpy", "pandas", "matplotlib"} <= loaded

@@ -65,7 +65,7 @@ def test_a_column_of_file_names_is_the_sample_and_other_text_is_no_score():
     own = scores.own(columns(path=names, remark=np.full(60, "x")))
     assert own.sample.tolist() == names.tolist()
     assert {*own.scores} == {"mine"}
-    assert own.notes == ("column path is read as sample", "text is no score: remark")
+    assert own.notes == ("column path is read as sample", "no score, being text or empty: remark")
 
 
 @pytest.mark.parametrize("kind", [object, str])

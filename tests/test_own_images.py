@@ -111,7 +111,7 @@ def test_pixels_are_those_of_pillow_turned_and_without_alpha(folder):
     np.testing.assert_array_equal(images.read(np.array([at["turned.png"]]))[0], expected)
     assert (images.read(np.array([at["deep.png"]])) == 40_000 >> 8).all()
     said = datasets.conversions(folder / "images")
-    assert [*said.values()] == [1, 1, 1]
+    assert [*said.values()] == [1, 1, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -138,6 +138,8 @@ def test_a_class_without_a_role_or_without_images_is_named(folder):
     (folder / "roles.csv").write_text(ROLES.replace("n,negative\n", ""))
     with pytest.raises(ValueError, match="n: no role"):
         experiment().parts(Machine())
+    (folder / "roles.csv").write_text(ROLES + "x,out\n")
+    assert experiment().parts(Machine()).known == 2
 
 
 @pytest.mark.parametrize(
@@ -219,6 +221,20 @@ def test_the_dry_run_finds_broken_images_and_equal_ones_on_two_sides(folder):
     (folder / "images" / rows["test"].iloc[0]).write_bytes(b"no image")
     with pytest.raises(ValueError, match="1 images do not decode"):
         list(examined.benchmark(experiment(), Machine()))
+
+
+def test_the_dry_run_names_classes_of_one_image_and_files_that_are_no_images(folder):
+    for place in ("u", "c"):
+        for path in sorted((folder / "images" / place).iterdir())[1:]:
+            path.rename(path.with_suffix(".gif")) if place == "u" else None
+    (folder / "images" / "c" / ".hidden").write_bytes(b"")
+    said = "\n".join(examined.benchmark(experiment(), Machine()))
+    assert "one image alone: u" in said
+    assert "11 files are left out: .gif" in said
+    for path in sorted((folder / "images" / "c").glob("*.png"))[1:]:
+        path.unlink()
+    with pytest.raises(ValueError, match="1 test images or more of each of 4 classes; c has 0"):
+        experiment().parts(Machine())
 
 
 def test_a_network_starts_from_weights_in_a_file_and_stays_frozen(folder):

@@ -205,7 +205,6 @@ REFUSED = [
     (lambda: plots.feature_plane(ONE, epochs=[1]), "epoch, role, class, x, y"),
     (lambda: plots.rules_by_set(ONE), "printed, source, near, auroc"),
     (lambda: plots.rules_by_set(ONE[:0]), "got 0 rows"),
-    (lambda: plots.split_gains(ONE), "printed, task"),
     (lambda: frames.class_points(ONE, score="s"), "group, class, s"),
     (lambda: plots.class_likeness(ONE), "steps"),
     (lambda: frames.number_points(ONE, score="s", numbers=[1], draws=1, seed=0), "pred, class, s"),

@@ -26,33 +26,14 @@ def scores(method="MLS", classes=12, images=5):
 
 
 BOTH = pd.concat([scores("MLS"), scores("ARPL+")], ignore_index=True)
-GAINS = pd.DataFrame(
-    [
-        ("MSP, weaker network", "Easy", np.nan, 0.71, 0.65, 0.77),
-        ("MSP, weaker network", "Hard", np.nan, 0.69, 0.61, 0.75),
-        ("MLS", "Easy", 0.782, 0.80, 0.74, 0.85),
-        ("MLS", "Hard", 0.726, np.nan, np.nan, np.nan),
-    ],
-    columns=["printed", "task", "paper", "ours", "low", "high"],
-).assign(over="class")
 NUMBERED = {"score": "max_logit", "numbers": [1, 4, 12], "draws": 300, "seed": 0}
 POINTS = frames.class_points(BOTH, score="max_logit").assign(
     data="a miniature", steps=np.arange(24) // 3 + 2
 )
 FIGURES = {
-    "split_gains": lambda: plots.split_gains(GAINS),
     "class_likeness": lambda: plots.class_likeness(POINTS),
     "class_numbers": lambda: plots.class_numbers(frames.number_points(BOTH, **NUMBERED)),
 }
-
-
-@pytest.mark.parametrize("side", ["paper", "ours"])
-def test_gains_are_drawn_where_the_table_has_them(side):
-    figure = plots.split_gains(GAINS)
-    ax = figure.axes[["paper", "ours"].index(side)]
-    drawn = {line.get_label(): list(line.get_ydata()) for line in ax.lines}
-    for method, rows in GAINS.groupby("printed"):
-        assert drawn[method] == rows[side].dropna().tolist()
 
 
 def test_an_auroc_of_each_class_averages_to_that_of_all_samples():

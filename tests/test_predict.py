@@ -35,7 +35,6 @@ def out(tmp_path, monkeypatch):
     """Where runs go; the params files lie in own/21_vaze_train beside them."""
     monkeypatch.setenv("OSNB_OUT", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
     return tmp_path
 
 
@@ -124,9 +123,13 @@ def test_a_network_of_ones_own_is_scored_and_its_code_is_in_the_stamp(out):
     assert stamp["columns"]["network"] == "mine_here:network"
     source = stamp["inputs"]["model/mine_here:network"]
     assert source == workbook.file_hash(out / "mine_here.py")
-    for wrong, reason in (("mine_here:net", "MODULE:NAME"), ("nowhere:x", "MODULE:NAME")):
+    (out / "mine_there.py").write_text(MINE.replace("Linear(64", "Linear(65"))
+    wrongs = {"mine_here:net": "no function 'net'", "nowhere:x": "no file for 'nowhere:x'"}
+    wrongs |= {"mine_here": "is no MODULE:NAME", "mine_there:network": "1.weight (12, 65)"}
+    wrongs |= {"mine_here:nn": "no function 'nn'"}
+    for wrong, reason in wrongs.items():
         code, _, why = osnb("predict", *words[:-1], wrong)
-        assert (code, reason in why) == (2, True)
+        assert (code, reason in why) == (2, True), why
     torch.save({"other": torch.zeros(2)}, out / "mine.pt")
     code, _, why = osnb("predict", *words)
     assert (code, "on one side only: 1.bias" in why) == (2, True)

@@ -4,9 +4,11 @@ import json
 import os
 import re
 import shutil
+from contextlib import contextmanager
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
+import browser
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,28 +74,38 @@ def begun(project):
     content["metadata"]["widgets"] = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
     directory.mkdir(parents=True)
     (directory / "executed.ipynb").write_text(json.dumps(content))
-    done = {
-        "notebook": NOTEBOOKS[1],
-        "run": "mini",
-        "state": "done",
-        "host": "here",
-        "parameters": {},
-        "seconds": 3.2,
-    }
-    record.write(
-        directory, done | {"finished": "2026-11-21T20:54:22+00:00", "commit": "0a99264" * 5}
-    )
+    done = {"notebook": NOTEBOOKS[1], "run": "mini", "state": "done", "host": "here"}
+    done |= {"parameters": {}, "seconds": 3.2, "commit": "0a99264" * 5}
+    record.write(directory, done | {"finished": "2026-11-21T20:54:22+00:00"})
+    headless(project)
     return project
+
+
+def headless(project):
+    """Another notebook, without a heading of the first level."""
+    path = project.add("works", "50_fake")
+    content = json.loads(path.read_text())
+    content["cells"] = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
+    content["cells"].append({"cell_type": "markdown", "metadata": {}, "source": "#### Deep"})
+    path.write_text(json.dumps(content | {"nbformat": 4, "nbformat_minor": 4}))
+
+
+@contextmanager
+def elsewhere(folder):
+    """A project in a folder of its own, for the fixtures of this module."""
+    with pytest.MonkeyPatch.context() as patch:
+        made = Project(folder / "project")
+        patch.setattr(workbook, "root", lambda: made.folder)
+        patch.setenv("OSNB_OUT", str(made.folder))
+        yield made
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The project of `begun` and its report, built from nothing."""
-    with pytest.MonkeyPatch.context() as patch:
-        made = Project(tmp_path_factory.mktemp("report") / "project")
-        patch.setattr(workbook, "root", lambda: made.folder)
-        patch.setenv("OSNB_OUT", str(made.folder))
-        yield begun(made).folder, report.build()
+    """The project of `begun` and its report, built from nothing, with each of its pages."""
+    with elsewhere(tmp_path_factory.mktemp("report")) as made:
+        index = begun(made).folder, report.build()
+    return *index, {path: Page(path) for path in sorted(index[1].parent.rglob("*.html"))}
 
 
 @pytest.fixture
@@ -105,8 +117,8 @@ def built(site, monkeypatch):
 
 
 @pytest.fixture
-def pages(built):
-    return {path: Page(path) for path in sorted(built.rglob("*.html"))}
+def pages(site):
+    return site[2]
 
 
 def test_all_44_artefacts_have_a_row_and_those_of_no_figure_wait_for_their_notebook(tmp_path):
@@ -374,27 +386,10 @@ def test_a_number_that_was_edited_is_said_to_be(built, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_notebook_without_a_heading_is_in_the_report_under_its_name(project):
-    path = project.add("works", "50_fake")
-    content = json.loads(path.read_text())
-    content["cells"] = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
-    content["cells"].append({"cell_type": "markdown", "metadata": {}, "source": "#### Deep"})
-    path.write_text(json.dumps(content | {"nbformat": 4, "nbformat_minor": 4}))
-    page = Page(report.build().parent / "50_fake" / "small.html")
+def test_a_notebook_without_a_heading_is_in_the_report_under_its_name(pages, built):
+    page = pages[built / "50_fake" / "small.html"]
     assert "50_fake" in page.text
     assert "Not executed here" in page.text
-
-
-@pytest.mark.slow
-def test_a_page_that_is_gone_is_gone_from_the_report_and_its_lists(project):
-    begun(project)
-    index = report.build()
-    assert (index.parent / "13_palechor_results" / "mini.html").is_file()
-    shutil.rmtree(project.folder / "runs" / NOTEBOOKS[1])
-    report.build()
-    assert not (index.parent / "13_palechor_results" / "mini.html").exists()
-    assert all("13_palechor_results/mini.html" not in x for x in Page(index).links)
-    assert "No run is finished here" in Page(index).text
 
 
 @pytest.mark.slow
@@ -409,7 +404,19 @@ def test_a_build_that_fails_says_why_and_leaves_the_report_as_it_was(built):
     assert {path: path.read_bytes() for path in built.rglob("*") if path.is_file()} == before
     assert not [name for name in os.listdir(built.parent) if name.startswith(".report-")]
     notebook.write_text(good)
+
+
+@pytest.mark.slow
+def test_a_page_that_is_gone_is_gone_from_the_report_and_its_lists(built, tmp_path):
+    page, run = (folder / NOTEBOOKS[1] for folder in (built, workbook.out() / "runs"))
+    assert (page / "mini.html").is_file()
+    shutil.move(run, tmp_path / "gone")
     assert report.build() == built / "index.html"
+    assert not (page / "mini.html").exists()
+    index = Page(built / "index.html")
+    assert all("13_palechor_results/mini.html" not in x for x in index.links)
+    assert "No run is finished here" in index.text
+    shutil.move(tmp_path / "gone", run)
 
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" onload="STOLEN()"><script>STOLEN()</script></svg>'
@@ -462,23 +469,32 @@ def strange(secret):
     return {"nbformat": 4, "nbformat_minor": 4, "metadata": nested, "cells": [*cells, code]}
 
 
-def import_strange(project, secret, notebook):
-    directory = begun(project).folder / "runs" / NOTEBOOKS[1] / "mini"
-    (directory / "executed.ipynb").write_text(notebook)
-    record.write(directory, record.read(directory) | {"imported": {"archive": "x.zip"}})
-    table = project.folder / "figures" / NOTEBOOKS[1] / "mini" / "table_2b.csv"
-    table.write_text(f'a\n"```\n\n```{{include}} {secret}\n```"\n{{download}}`{secret}`\n')
-    return report.build().parent
+NONE = ["{}", "[" * 100_000, '{"cells": 5}', "not json"]
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory):
+    """The report of runs that were imported: one all of attacks, others of no notebook at all."""
+    folder = tmp_path_factory.mktemp("imported")
+    (folder / "secret.txt").write_text("the secret of this machine")
+    secret = folder / "secret.txt"
+    with elsewhere(folder) as made:
+        runs = begun(made).folder / "runs" / NOTEBOOKS[1]
+        found = record.read(runs / "mini") | {"imported": {"archive": "x.zip"}}
+        texts = {"mini": json.dumps(strange(secret))} | {f"none{i}": x for i, x in enumerate(NONE)}
+        for name, text in texts.items():
+            record.write(runs / name, found | {"run": name})
+            (runs / name / "executed.ipynb").write_text(text)
+        table = made.folder / "figures" / NOTEBOOKS[1] / "mini" / "table_2b.csv"
+        table.write_text(f'a\n"```\n\n```{{include}} {secret}\n```"\n{{download}}`{secret}`\n')
+        return report.build().parent
 
 
 @pytest.mark.slow
-def test_of_an_imported_run_nothing_but_text_and_pictures_is_shown(project, tmp_path):
-    secret = tmp_path / "secret.txt"
-    secret.write_text("the secret of this machine")
-    built = import_strange(project, secret, json.dumps(strange(secret)))
-    for file in built.rglob("*"):
+def test_of_an_imported_run_nothing_but_text_and_pictures_is_shown(imported):
+    for file in imported.rglob("*"):
         assert not file.is_file() or b"the secret of this" not in file.read_bytes(), file
-    page = Page(path := built / NOTEBOOKS[1] / "mini.html")
+    page = Page(path := imported / NOTEBOOKS[1] / "mini.html")
     text = re.search(r"<article.*</article>", path.read_text(), re.DOTALL)[0]
     assert not re.search(r"<(script|iframe|object|style|svg)|<[^>]*\son\w+=", text)
     assert not [x for x in page.links if x.startswith(("file:", "javascript:")) or "secret" in x]
@@ -492,9 +508,32 @@ def test_of_an_imported_run_nothing_but_text_and_pictures_is_shown(project, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("content", ["{}", "[" * 100_000, '{"cells": 5}', "not json"])
-def test_an_executed_notebook_that_is_none_is_named_and_the_report_is_made(
-    project, tmp_path, content
-):
-    built = import_strange(project, tmp_path / "secret.txt", content)
-    assert "It is not shown: " in Page(built / NOTEBOOKS[1] / "mini.html").text
+@pytest.mark.parametrize("number", range(len(NONE)))
+def test_an_executed_notebook_that_is_none_is_named_and_the_report_is_made(imported, number):
+    assert "It is not shown: " in Page(imported / NOTEBOOKS[1] / f"none{number}.html").text
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not browser.CHROME, reason="no browser is installed")
+def test_browsers_run_no_script_of_an_imported_run_and_ask_for_nothing(imported, page, tmp_path):
+    """Each attack, in the browser that it is meant for."""
+    stolen, asked = [], []
+    page.expose_function("STOLEN", lambda: stolen.append(page.url))
+    page.on("request", lambda request: asked.append(request.url))
+    everywhere = (
+        "all => all.forEach(x => ['click', 'mouseover', 'focus', 'toggle', 'error', 'load']"
+    )
+    everywhere += ".forEach(kind => x.dispatchEvent(new Event(kind))))"
+    for path in (imported / "index.html", *sorted((imported / NOTEBOOKS[1]).glob("*.html"))):
+        page.goto(path.as_uri(), wait_until="networkidle")
+        page.eval_on_selector_all("article *", everywhere)
+        links = page.eval_on_selector_all("a", "all => all.map(x => x.getAttribute('href') || '')")
+        assert not [x for x in links if re.match(r"\s*(javascript|file|data):", x)], path
+        assert "the secret of" not in page.content()
+        assert page.url == path.as_uri()
+    assert stolen == []
+    assert not [url for url in asked if not url.startswith((imported.as_uri(), "data:"))]
+    (tmp_path / "bad.html").write_text("<b onclick=STOLEN()>x</b><script>STOLEN()</script>")
+    page.goto((tmp_path / "bad.html").as_uri())
+    page.eval_on_selector_all("b", everywhere)
+    browser.until(page, lambda: len(stolen) == 2, browser.START)  # so it would have been seen

@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,7 @@ import pytest
 from osnb.base import stamps, workbook
 from osnb.book import follows, record, run, runs
 from osnb.book.run import kernels
+from osnb.datasets import photographs
 
 EXECUTE = """
 import sys
@@ -899,19 +901,33 @@ def test_a_broken_run_json_is_a_failure_that_names_the_file(tmp_path, text):
     assert record.attempts(directory) == []
 
 
-@pytest.mark.parametrize("key", ["seconds", "files", "goldens", "error", "attempts"])
+@pytest.mark.parametrize("key", ["seconds", "files", "outputs", "goldens", "error", "attempts"])
 def test_a_sealed_run_json_with_a_value_of_another_type_is_broken_too(tmp_path, key):
-    for value in ("x", None):
+    for value in ("x", None, {"a": {"b": 1}}, [3]):
         record.write(tmp_path, WHOLE | {key: value})
         assert record.read(tmp_path)["error"]["name"] == "BrokenRecord"
 
 
-def test_a_pipe_in_the_place_of_a_run_json_is_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "run.json")
-    assert record.read(tmp_path)["error"]["name"] == "BrokenRecord"
+@pytest.fixture
+def bounded():
+    """4 GB of memory more than now: what reads without end does not take the machine with it."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + (4 << 30), -1))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_pipe_or_a_device_in_the_place_of_a_file_is_read_as_an_empty_one(tmp_path, bounded):
+    file = tmp_path / "run.json"
+    for make in (os.mkfifo, lambda file: file.symlink_to("/dev/zero")):
+        make(file)
+        assert record.read(tmp_path)["error"]["name"] == "BrokenRecord"
+        assert stamps.read(file) is None
+        assert photographs.content(file) == b""
+        file.unlink()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EACCES])
 def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch, number):
     def flock(*_):
         raise OSError(number, "no")

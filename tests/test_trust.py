@@ -20,9 +20,9 @@ import torch
 from finished import EMPTY
 
 from osnb.base import workbook
+from osnb.base.workbook import LARGE, RATIO
 from osnb.book import archive, run
 from osnb.book.archive.checking import TEXT
-from osnb.book.zips import LARGE, RATIO
 from osnb.train import checkpoint, ranks
 
 PICKLES = {"pickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal"}

@@ -83,6 +83,18 @@ def test_odin_that_takes_no_step_is_predict():
     np.testing.assert_array_equal(cooler.logits, plain.logits / 8)
 
 
+def test_several_odin_steps_share_a_gradient_and_are_each_step_to_the_bit(monkeypatch):
+    model, steps = new_model(), [0.0, 0.02, [0.01, 0.0, 0.03]]
+    alone = [train.odin(model, in_order, temperature=10.0, epsilon=step) for step in steps]
+    asked, grad = [], torch.autograd.grad
+    monkeypatch.setattr("torch.autograd.grad", lambda *of: asked.append(1) or grad(*of))
+    together = train.odin_steps(model, in_order, temperature=10.0, epsilons=steps)
+    assert len(asked) == len([*in_order(0)])
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one.logits, other.logits)
+        np.testing.assert_array_equal(one.features, other.features)
+
+
 def test_dropout_is_the_mean_softmax_of_random_passes():
     model = new_model()
     out = VARIANTS["dropout"](model, in_order)

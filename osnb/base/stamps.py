@@ -43,7 +43,8 @@ def of(content: Mapping[str, Any]) -> str:
 def read(path: Path) -> dict[str, Any] | None:
     """The stamp in a json file; none if there is none, or it is not whole."""
     try:
-        stamp = json.loads(Path(path).read_text(encoding="utf8"))
+        with open(path, encoding="utf8", opener=workbook.at_once) as file:
+            stamp = json.load(file)
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(stamp, dict):

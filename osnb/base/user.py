@@ -1,7 +1,8 @@
 """Functions in a Python file of one's own, by "module:function"; the file lies in `workbook.out()`.
 
-Only `load` runs the file. Settings and texts are read from it as from any text, so that what looks
-at runs, such as those of an archive, executes nothing.
+No archive can bring such a file: its runs name one that is there, or nothing. Only `load` runs it.
+Settings and texts are read from it as from any text, so that what looks at runs, such as those of
+an archive, executes nothing.
 """
 
 import ast
@@ -18,8 +19,12 @@ def file(name: str) -> Path:
 
     Raises:
         FileNotFoundError: there is none.
+        ValueError: these are no names, such as a path.
     """
-    path = workbook.out() / (name.partition(":")[0].replace(".", "/") + ".py")
+    module, _, function = name.partition(":")
+    if not all(word.isidentifier() for word in (*module.split("."), function)):
+        raise ValueError(f"{name!r} is no MODULE:NAME, such as mine:mine of the file mine.py")
+    path = workbook.out() / (module.replace(".", "/") + ".py")
     if not path.is_file():
         raise FileNotFoundError(2, f"no file for {name!r}", str(path))
     return path
@@ -34,7 +39,7 @@ def load(name: str) -> Callable:
     path, function = file(name), name.partition(":")[2]
     try:
         there = runpy.run_path(str(path), run_name=path.stem)
-    except Exception as error:  # whatever a person's code may raise
+    except (Exception, SystemExit) as error:  # whatever a person's code may raise
         raise ValueError(f"{path} fails: {type(error).__name__}: {error}") from error
     if not callable(there.get(function)):
         raise ValueError(f"{path} defines no function {function!r}")

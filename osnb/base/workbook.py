@@ -11,6 +11,7 @@ import math
 import os
 import re
 import shlex
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import zipfile
+
     import pandas as pd
 
 PACKAGE = Path(__file__).parent.parent
@@ -28,6 +31,8 @@ LOCAL = {"run", "data", "machine"}  # they change no number: names, places
 # what two runs of one experiment may differ in: chance, and how a machine does the work
 REPEATS = LOCAL | {"seed", "split", "devices", "threads"}
 PLAIN = r"[A-Za-z0-9_][A-Za-z0-9_.+=-]*"  # a name that is one everywhere: files, archives, shells
+LARGE, RATIO = 64 << 20, 200  # of a zip's member larger than LARGE: its bytes by those in the zip
+GROWS = f"would grow more than {RATIO}-fold when it is unpacked"
 REGIONS = {"SOLUTION": "...", "HIDDEN TESTS": None}  # what stands in a region's place
 
 
@@ -140,8 +145,18 @@ def writing(path: Path) -> Iterator[Path]:
 
 
 def at_once(name: str, how: int) -> int:
-    """An opener for `open` by which a pipe in the place of a file is empty, and not waited for."""
-    return os.open(name, how | getattr(os, "O_NONBLOCK", 0))
+    """An opener for `open` to which pipes and devices, which may never end, are empty files."""
+    opened = os.open(name, how | getattr(os, "O_NONBLOCK", 0))
+    kind = os.fstat(opened).st_mode
+    if stat.S_ISREG(kind) or stat.S_ISDIR(kind):
+        return opened
+    os.close(opened)
+    return os.open(os.devnull, how)
+
+
+def grows(member: "zipfile.ZipInfo") -> bool:
+    """Whether a member of a zip is a bomb, by what the zip says of it; no more is unpacked."""
+    return member.file_size > max(LARGE, RATIO * member.compress_size)
 
 
 def digest(*parts: str | bytes | Path) -> str:

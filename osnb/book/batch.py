@@ -8,6 +8,7 @@ is a few strings: workers read code and data from their own disk and write to a 
 import inspect
 import logging
 import os
+import platform
 import re
 import shutil
 import signal
@@ -22,6 +23,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+import psutil
 
 from osnb.base import workbook
 from osnb.book import record
@@ -278,22 +281,48 @@ def local(workers: int, *, task: Callable = work) -> Iterator[Spread]:
     """So many worker processes here, each with one GPU and its share of the cores.
 
     Everything listens on loopback only, and speaks over keys that are made for this cluster and
-    kept in memory: no other user of the machine can send it code. A worker that dies is started
-    again.
+    that nobody else can read: no other user of the machine can send it code. A worker that dies
+    is started again.
     """
     from distributed import Client, LocalCluster
-    from distributed.security import Security
 
     _track()
     here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
     here |= {"worker_dashboard_address": "127.0.0.1:0", "scheduler_kwargs": NO_PAGE}
-    here |= {"security": Security.temporary(), "protocol": "tls://"}
+    with _keys() as folder:
+        here |= {"security": security(folder), "protocol": "tls://"}
+        try:
+            cluster = LocalCluster(workers, threads_per_worker=1, memory_limit=0, **here)
+        except RuntimeError as error:  # one was killed as it began, or the machine is too busy
+            raise ConnectionError(f"{error} Try again: the same command continues") from None
+        with cluster, Client(cluster) as client:
+            yield over(client, ours=workers, task=task)
+
+
+@contextmanager
+def _keys() -> Iterator[Path]:
+    """A folder of certificates for a cluster of this process, closed to all other users.
+
+    dask writes keys that it has in memory alone to the temporary folder, for as long as it takes
+    to read them, and a kill may come then. What killed commands have left here goes first.
+    """
+    from distributed.security import Security
+
+    made, name = Security.temporary(), f"{platform.node()}-"
+    place = workbook.out() / "runs" / ".keys"
+    for left in place.glob(f"{name}*"):
+        if not psutil.pid_exists(int(left.name.removeprefix(name))):
+            shutil.rmtree(left, ignore_errors=True)
+    folder = place / f"{name}{os.getpid()}"
+    place.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     try:
-        cluster = LocalCluster(workers, threads_per_worker=1, memory_limit=0, **here)
-    except RuntimeError as error:  # one was killed as it began, or the machine is too busy
-        raise ConnectionError(f"{error} Try again: the same command continues") from None
-    with cluster, Client(cluster) as client:
-        yield over(client, ours=workers, task=task)
+        texts = made.tls_ca_file, made.tls_client_cert, made.tls_client_key
+        for file, text in zip(TLS, texts, strict=True):
+            (folder / file).write_text(text)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _track() -> None:

@@ -22,7 +22,7 @@ AFTER = ("## Three take-aways", "## Quiz")  # what follows the body
 EXERCISE = r"^\d\. \*(read|change|build)\*(.*?)(?=^\d\. |\Z)"
 SOLUTION, HIDDEN = "### BEGIN SOLUTION", "### BEGIN HIDDEN TESTS"
 MOST, SHOWN = 12, 6  # parameters, and those before the comment `# advanced`
-LINES, IMAGE = 15, 250_000  # of a cell; bytes
+LINES, IMAGE = 15, 200_000  # of a cell; bytes
 UNSTABLE = {
     "an absolute path": r"(?<![\w.:/<])/(?:[\w.-]+/)+[\w.-]+",
     "a date": r"\b20\d\d-\d\d-\d\d\b",

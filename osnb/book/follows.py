@@ -140,7 +140,7 @@ def of_settings(settings: Mapping[str, Any], columns: Mapping[str, Any]) -> list
             found.add(f"{part}/{METHODS.get(name, name) if part == 'method' else name}")
     if settings["loss"].get("smoothing") and chosen["loss"] == "softmax":
         found.add("loss/smoothed")
-    fitted = FITTED if chosen["rules"] != "plain" else ()
+    fitted = () if chosen["rules"] == "plain" or ":" in chosen["rules"] else FITTED
     answer = (chosen["answer"],) if chosen["answer"] != "one" else ()
     if chosen["training"] == "released":  # nothing was trained here
         found = {name for name in found if name.partition("/")[0] in LOOKED_AT}

@@ -14,6 +14,8 @@ from osnb.book.run import Plan, Refused, execute, once, plan
 from osnb.book.verify import params_file
 from osnb.evidence import samples
 
+NOTEBOOK = "21_vaze_train"  # any that trains would do: the setting of papers' networks is not read
+
 
 def of_run(name: str, overrides: Mapping[str, Any]) -> tuple[Plan, list[Path]]:
     """What a finished run would be under overrides that train nothing, and its weights.
@@ -23,11 +25,10 @@ def of_run(name: str, overrides: Mapping[str, Any]) -> tuple[Plan, list[Path]]:
         FileNotFoundError: its checkpoint is gone.
     """
     key, parameters, files = finished(name)
-    notebook, run = key.split("/")
-    if (file := params_file(notebook, run)) is None:
-        raise Refused(f"params/{notebook} has no file any more that {key} is called after")
+    file = params_file(*key.split("/"))  # that of a run of size own may lie anywhere
     before = {k: v for k, v in parameters.items() if k != "run"}
-    planned = plan(file, before | dict(overrides))
+    own = None if file else parameters
+    planned = plan(file or Path(f"{key}.yaml"), before | dict(overrides), own)
     old, new = experiment.of(parameters), experiment.of(planned.parameters)
     kept = ({k: v for k, v in x.recipe.settings.items() if k != "rules"} for x in (old, new))
     if old.settings == new.settings or next(kept) != next(kept) or old.seed != new.seed:
@@ -35,6 +36,21 @@ def of_run(name: str, overrides: Mapping[str, Any]) -> tuple[Plan, list[Path]]:
             f"{key}: name other test sets (--also) or rules (-p rules=plain), and no more"
         )
     return planned, files
+
+
+def of_weights(weights: Path, benchmark: Path, overrides: Mapping[str, Any]) -> Plan:
+    """What a training on a benchmark of one's own would be that gave these weights.
+
+    Args:
+        weights: the file, after which the run is called.
+        benchmark: the file that the training would name, such as my.yaml.
+        overrides: of its parameters and settings.
+
+    Raises:
+        Refused: there can be no such run.
+    """
+    run = {"run": weights.stem, "size": "own", "benchmark": str(benchmark), "method": "softmax"}
+    return plan(Path(NOTEBOOK) / f"{weights.stem}.yaml", overrides, run | {"regime": "baseline"})
 
 
 def finished(name: str) -> tuple[str, dict[str, Any], list[Path]]:

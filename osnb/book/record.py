@@ -23,8 +23,10 @@ KEPT = 20  # attempts that run.json remembers
 CODE = ("osnb", "notebooks", "params")
 STATES = ("running", "failed", "interrupted", "queued", "done")  # first what is not done
 NEEDED = {"notebook": str, "run": str, "state": str, "parameters": dict}  # of every run.json
-TYPES = {"seconds": int | float, "files": dict, "goldens": dict, "error": dict, "attempts": list}
-NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
+HASHES = ("files", "outputs", "goldens")  # text by name, where there is any
+TOLD = {"seconds": 0.0, "error": {"name": "", "value": ""}, "attempts": [], "before": {}}
+TOLD |= {key: {} for key in HASHES}  # what a run.json may leave out, and of which type it is
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EACCES)
 held: dict[Path, int] = {}  # descriptors of the locks that this process holds, by run
 BRIEF = ("state", "started", "finished", "seconds", "host", "pid", "commit")  # of old attempts
 
@@ -83,10 +85,15 @@ def _is_whole(found: Any) -> bool:
     if not isinstance(found, dict) or found.get("state") not in STATES:
         return False
     owned = found["state"] in ("running", "queued")
-    needed = NEEDED | ({"host": str, "pid": int, "before": dict} if owned else {})
-    needed |= {key: kind for key, kind in TYPES.items() if key in found}
-    found = {"before": {}} | found
-    return all(isinstance(found.get(key), kind) for key, kind in needed.items())
+    needed = NEEDED | ({"host": str, "pid": int} if owned else {})
+    needed |= {key: type(value) for key, value in TOLD.items()} | {"seconds": int | float}
+    found = TOLD | found
+    if not all(isinstance(found.get(key), kind) for key, kind in needed.items()):
+        return False
+    texts = [value for key in HASHES for value in found[key].values()]
+    whole = all(isinstance(value, str) for value in texts)
+    whole &= all(isinstance(attempt, dict) for attempt in found["attempts"])
+    return whole and TOLD["error"].keys() <= found["error"].keys()
 
 
 def _broken(directory: Path) -> dict[str, Any]:
@@ -165,16 +172,30 @@ def lock(directory: Path) -> Iterator[None]:
     file = FileLock(folder / f"{directory.name}.lock", 0, **how)
     try:
         file.acquire()
-    except OSError as error:
-        if error.errno not in NO_LOCKS:
+    except OSError as error:  # a Timeout, which has no number, among them
+        number = error.errno or _denied(folder)
+        if number not in NO_LOCKS:
             raise
         said = f"{folder} lies on a file system without locks: set OSNB_OUT to another one"
-        raise OSError(error.errno, said) from None
+        raise OSError(number, said) from None
     try:
         yield
     finally:
         del held[directory]
         file.release()
+
+
+def _denied(folder: Path) -> int:
+    """EACCES if a lock that nobody can hold is not given; filelock takes that for a held one."""
+    from filelock import FileLock, Timeout
+
+    file = folder / f".{os.getpid()}.lock"
+    try:
+        with suppress(Timeout), FileLock(file, 0, fallback_to_soft=False):
+            return 0
+        return errno.EACCES
+    finally:
+        file.unlink(missing_ok=True)
 
 
 def _free(directory: Path) -> bool:

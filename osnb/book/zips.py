@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from osnb.base import workbook
+
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
 STORED = (".parquet", ".png", ".whl")  # these are compressed
-LARGE, RATIO = 64 << 20, 200  # of a member larger than LARGE: its bytes by those in the zip
 NO_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError)
 
 
@@ -81,8 +82,6 @@ def _fault(info: zipfile.ZipInfo) -> str:
         "is compressed in another way than deflate": (
             info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
         ),
-        f"would grow more than {RATIO}-fold when it is unpacked": (
-            info.file_size > max(LARGE, RATIO * info.compress_size)
-        ),
+        workbook.GROWS: workbook.grows(info),
     }
     return next((fault for fault, there in faults.items() if there), "")

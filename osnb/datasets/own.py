@@ -19,8 +19,8 @@ from osnb.protocols import read_csv
 from osnb.protocols.palechor import SPLITS
 
 LAYOUT = "<class>/*, train|val|test/<class>/*, or a csv file with the columns path and class"
-ALPHA, DEEP = "lose their alpha", "of 16 bits keep the upper 8"
-ROTATED = "are turned as their camera's orientation tag says"
+ALPHA, DEEP = "images lose their alpha", "images of 16 bits keep the upper 8"
+ROTATED = "images are turned as their camera's orientation tag says"
 CONVERTED = (ALPHA, DEEP, ROTATED)
 FITS = 4e9  # bytes of pixels that are kept in memory once they are decoded
 
@@ -140,14 +140,16 @@ def write_png(images: Images, positions: np.ndarray, folder: Path) -> None:
 
 
 def conversions(place: Path) -> dict[str, int]:
-    """How many images are not read as they are, by what is done to them; from their headers."""
+    """How many files are not read as they are, by what is done to them; from their headers."""
     base, counts = place.parent if place.is_file() else place, dict.fromkeys(CONVERTED, 0)
     for path in listed(place)["path"]:
         with suppress(*BROKEN), Image.open(base / path) as photo:
             counts[ALPHA] += photo.mode in ("RGBA", "LA", "PA") or "transparency" in photo.info
             counts[DEEP] += photo.mode.startswith("I")
             counts[ROTATED] += photo.getexif().get(TURNED, 1) != 1
-    return counts
+    files = (x for x in place.rglob("[!.]*") if x.is_file())  # of a csv file there are none
+    others = [x.suffix for x in files if x.suffix.lower() not in SUFFIXES]
+    return counts | {f"files are left out: {', '.join(sorted({*others}))}": len(others)}
 
 
 def _shares(text: str) -> np.ndarray:

@@ -158,6 +158,7 @@ def evidence(
     rules: str | Sequence[str],
     *,
     every_rule: bool = False,
+    measures: Sequence[str] = (),
     file: str = "scores",
     unit: str = "class",
     seed: int = 0,
@@ -175,6 +176,7 @@ def evidence(
         rules: columns of the scores tables; or the key of a paper, those that its rows.csv has
             for a run's method and regime; or "cross", those that `method_name` needs no comma for.
         every_rule: every column that there is, named where it has a name.
+        measures: those that are wanted, of the ones that a task has; none means all.
         file: which scores table of a run: scores (last epoch) or scores_best.
         unit: what is drawn: "class" for an interval over other classes, or "sample" for one over
             other images of the same classes.
@@ -192,20 +194,32 @@ def evidence(
         confidence are NaN in resamples that have none.
 
     Raises:
-        ValueError: two runs of a benchmark have different test samples.
+        ValueError: two runs of a benchmark have different test samples, or no task has a measure.
     """
-    of, draws = TASKS[tasks], Draws(unit, seed, resamples)
+    of, draws = _asked(TASKS[tasks], measures), Draws(unit, seed, resamples)
     keys, values = [], []
     for run in runs.sort_values("run").to_dict("records"):
         scores = tables.read(Path(run["path"]).with_name(f"{file}.parquet"))
+        scores.attrs.clear()  # the stamp, which pandas would copy at every step
         scores = scores.sort_values("sample", kind="stable")
         for key, numbers in _measured(run, scores, of, (rules, every_rule), draws):
             keys.append([str(run.get(name, "")) for name in OF_RUN] + key)
             values.append(numbers)
     none, shape = np.full(1 + resamples, np.nan), (len(values), 1 + resamples)
-    measures = dict.fromkeys(name for asked in of.asked.values() for name in asked)
-    stacked = {m: np.reshape([x.get(m, none) for x in values], shape) for m in measures}
+    told = dict.fromkeys(name for asked in of.asked.values() for name in asked)
+    stacked = {m: np.reshape([x.get(m, none) for x in values], shape) for m in told}
     return Evidence(pd.DataFrame(keys, columns=KEYS), stacked)
+
+
+def _asked(tasks: Tasks, measures: Sequence[str]) -> Tasks:
+    """The tasks, asked for these measures alone; for all if none are named."""
+    there = {name for asked in tasks.asked.values() for name in asked}
+    if odd := sorted({*measures} - there):
+        raise ValueError(f"need measures among {', '.join(sorted(there))}; got {', '.join(odd)}")
+    wanted = {*measures} or there
+    return tasks._replace(
+        asked={task: [n for n in names if n in wanted] for task, names in tasks.asked.items()}
+    )
 
 
 @dataclass(frozen=True)

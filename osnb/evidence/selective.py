@@ -44,8 +44,8 @@ def risk_points(samples: pd.DataFrame, *, most: int = 200) -> pd.DataFrame:
     """
     need(samples, SAMPLES)
     scored = samples.assign(right=samples["kind"].eq("").astype(float))
-    right = scored.groupby(["panel", "printed"])["right"].mean()
-    most_right = right.groupby("panel").idxmax()
+    right = scored.groupby(["panel", "printed"], sort=False)["right"].mean()
+    most_right = right.groupby("panel", sort=False).idxmax()
     perfect = scored.set_index(["panel", "printed"], drop=False).loc[most_right]
     perfect = perfect.assign(printed=PERFECT, score=perfect["right"])
     points = _ranked(pd.concat([perfect, samples])).drop(columns="threshold")

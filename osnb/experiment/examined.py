@@ -1,26 +1,27 @@
-"""What is checked of a benchmark and a loss of one's own before anything is trained."""
+"""What is checked of a benchmark and of code of one's own before anything is trained."""
 
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
-from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from PIL import Image
 
-from osnb import datasets, losses
-from osnb.base import workbook
+from osnb import datasets, losses, scores
+from osnb.base import tables, workbook
 from osnb.base.outputs import Outputs
 from osnb.experiment import Experiment, Machine, layers, pretraining
-from osnb.experiment.parts import STILL, Parts
+from osnb.experiment.parts import STILL, Parts, read, sized
 
-ROWS, CLASSES, WIDTH = 12, 5, 8  # of the outputs that a loss is tried on
+ROWS, CLASSES, WIDTH = 12, 5, 8  # of the outputs that a loss or a score is tried on
 STEPS = 2  # that are timed
 NEAR = 8  # of 64 bits of each perceptual hash that nearly equal images may differ in
 SHOWN = 5  # pairs of them that are named
@@ -28,39 +29,118 @@ ADVICE = "Where two are one picture, remove one, or give both one `unit` in a cs
 EXTRA = "needs imagehash, of the extra train: pip install 'osnb[train]'"
 
 
-def loss(experiment: Experiment) -> None:
-    """Try a loss of one's own on random outputs.
+def code(experiment: Experiment, machine: Machine) -> None:
+    """Try every part that is a function of one's own, called module:name.
 
     Raises:
-        ValueError: it does not take (out, labels, **settings), gives other than one finite value
-            per sample, or no finite gradient; the message says which.
+        FileNotFoundError: there is no such file, or none that a reader needs.
+        ValueError: it does not take what it is given, or gives something else than is needed; the
+            message says which.
     """
-    name, how = experiment.settings["loss"]["name"], dict(experiment.settings["loss"])
-    function = losses.LOSSES[name]
-    how = {k: v for k, v in how.items() if k not in ("name", "digest")}
-    draw = torch.Generator().manual_seed(0)
-    shapes = (CLASSES, WIDTH, CLASSES)
-    out = Outputs(*(torch.randn(ROWS, n, generator=draw).requires_grad_() for n in shapes))
+    for kind, tried in {"loss": _loss, "rules": _score, "reader": _read, "network": _net}.items():
+        for name in experiment.settings[kind]["name"].split():
+            if ":" in name:
+                tried(name, experiment, machine)
+
+
+def _loss(name: str, experiment: Experiment, _: Machine) -> None:
+    """On random outputs: one finite value for each, with a finite gradient."""
+    function = partial(losses.LOSSES[name], **layers.named(experiment.settings["loss"])[1])
+    out = Outputs(*(torch.from_numpy(x).requires_grad_() for x in _random(CLASSES)))
     negatives = "negative" in losses.TAUGHT[name]
     labels = torch.arange(ROWS) % (CLASSES + negatives) - int(negatives)
-    try:
-        signature(function).bind(out, labels, **how)
-        value = function(out, labels, **how)
-    except Exception as error:  # whatever a person's code may raise
-        raise ValueError(
-            f"{name} is called as loss(out, labels, **settings), out.logits (N, C) and labels (N,) "
-            f"from {labels.min()}; it gave {type(error).__name__}: {error}"
-        ) from error
-    if not isinstance(value, torch.Tensor) or value.shape != (ROWS,) or not value.isfinite().all():
-        came = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
-        raise ValueError(
-            f"{name} needs one finite value for each of {ROWS} samples; it gave {came}"
-        )
+    form = f"loss(out, labels, **settings), out.logits (N, C) and labels (N,) from {labels.min()}"
+    value = _one_each(name, called(name, form, function, out, labels))
     if not value.requires_grad:
         raise ValueError(f"{name} has no gradient: a network could not be trained by it")
     grads = torch.autograd.grad(value.sum(), tuple(out), allow_unused=True)
     if not all(grad.isfinite().all() for grad in grads if grad is not None):
         raise ValueError(f"{name} has a gradient that is not finite")
+
+
+def _score(name: str, experiment: Experiment, _: Machine) -> None:
+    """On random outputs, one column more than known classes: one finite value for each."""
+    column = name.partition(":")[2]
+    if column in {*tables.COLUMNS, *scores.SCORES, *scores.POST_HOC, "target", "target_log_odds"}:
+        raise ValueError(f"{name}: {column!r} is a column of every scores table: rename it")
+    function = partial(scores.POST_HOC[name], **layers.named(experiment.settings["rules"])[1])
+    form = "score(out, *, known, **settings), out.logits (N, C) and out.features (N, D) of numpy"
+    out = Outputs(*_random(CLASSES + 1)[:2])
+    value = np.asarray(called(name, form, partial(function, known=CLASSES), out))
+    _one_each(name, torch.from_numpy(value) if value.dtype.kind == "f" else value)
+
+
+def _read(name: str, experiment: Experiment, machine: Machine) -> None:
+    """Its rows, and the pixels of the first two."""
+    settings = sized(layers.placed(experiment.settings, experiment.benchmark.name))
+    form = "reader(root, **settings) -> osnb.datasets.Images"
+    images = called(name, form, read, name, machine, settings)
+    if not isinstance(images, datasets.Images):
+        raise ValueError(f"{name} must give osnb.datasets.Images; got {type(images).__name__}")
+    rows = images.rows
+    if lacking := {"sample", "wnid", "split"} - {*rows}:
+        raise ValueError(f"{name} needs rows of sample, wnid and split; it lacks {min(lacking)}")
+    if (twice := rows["sample"].duplicated()).any():
+        raise ValueError(f"{name} has the sample {rows.loc[twice, 'sample'].iloc[0]!r} twice")
+    places = np.arange(min(len(rows), 2))
+    pixels, expected = called(name, form, images.read, places), (len(places), *images.shape)
+    if getattr(pixels, "dtype", None) != torch.uint8 or tuple(pixels.shape) != expected:
+        raise ValueError(f"{name}: read(positions) must give a tensor {expected} of uint8")
+
+
+def _net(name: str, experiment: Experiment, machine: Machine) -> None:
+    """On random images."""
+    parts = experiment.parts(machine)
+    form = "network(*, classes, channels, size, **settings) -> torch.nn.Module"
+    made = called(name, form, experiment.network, parts)
+    answered(name, form, made[0] if isinstance(made, torch.nn.ModuleList) else made, parts)
+
+
+def answered(name: str, form: str, network: torch.nn.Module, parts: Parts) -> None:
+    """Hold what a network says of two random images to what a training needs.
+
+    Raises:
+        ValueError: these are no finite logits for each class, with features.
+    """
+    images = torch.rand(2, *parts.images.shape, device=next(network.parameters()).device)
+    out, shape = called(name, form, network, images), (2, parts.outputs)
+    if not isinstance(out, Outputs) or len(out.features) != 2:
+        raise ValueError(f"{name} must give Outputs(logits, features) for images")
+    if out.logits.shape != shape or not out.logits.isfinite().all():
+        came = tuple(out.logits.shape)
+        raise ValueError(f"{name} needs finite logits {shape} of 2 images; it gave {came}")
+
+
+def _random(columns: int) -> list[np.ndarray]:
+    """Logits, features and slack that a loss or a score is tried on."""
+    draw = np.random.default_rng(0)
+    return [draw.normal(size=(ROWS, n)).astype(np.float32) for n in (columns, WIDTH, columns)]
+
+
+def called(name: str, form: str, function: Callable, *given: Any, **more: Any) -> Any:
+    """What a person's function gives.
+
+    Raises:
+        ValueError: it raises something; FileNotFoundError stays, for it names what is not there.
+    """
+    try:
+        return function(*given, **more)
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # whatever a person's code may raise
+        raise ValueError(
+            f"{name} is called as {form}; it gave {type(error).__name__}: {error}"
+        ) from error
+
+
+def _one_each(name: str, value: Any) -> torch.Tensor:
+    """The values, if there is a finite one for each row."""
+    if not isinstance(value, torch.Tensor) or value.shape != (ROWS,) or not value.isfinite().all():
+        came = tuple(value.shape) if hasattr(value, "shape") else type(value).__name__
+        raise ValueError(
+            f"{name} needs one finite value for each of {ROWS} samples; it gave {came}"
+        )
+    return value
 
 
 def benchmark(experiment: Experiment, machine: Machine) -> Iterator[str]:
@@ -80,9 +160,11 @@ def benchmark(experiment: Experiment, machine: Machine) -> Iterator[str]:
             f"{n} {part}" for part, n in counts.items()
         )
     reader = layers.placed(experiment.settings, experiment.benchmark.name)["reader"]
-    if "images" in reader:
+    if alone := [name for name, n in rows["wnid"].value_counts().items() if n == 1]:
+        yield f"of one image alone: {', '.join(alone)}"
+    if reader["name"] == "own_images":
         changed = datasets.conversions(Path(reader["images"]))
-        yield from (f"{count} images {what}" for what, count in changed.items() if count)
+        yield from (f"{count} {what}" for what, count in changed.items() if count)
     digests, hashes = _digests(parts)
     yield from _duplicates(rows, digests)
     yield from _near(rows, hashes)

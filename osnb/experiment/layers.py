@@ -22,6 +22,7 @@ OWN = ".yaml"  # how the name of a benchmark ends that is a file of the reader's
 FACTS = ("splits", "tuning", "negatives")
 UNSET = ("name", "digest")  # of a part: what is no setting of it
 PATHS = ("images", "roles")  # settings of a benchmark of one's own
+OWN_PARTS = ("loss", "network", "rules", "reader")  # module:name may be one
 
 
 def catalogue(name: str) -> dict[str, Any]:
@@ -77,7 +78,7 @@ def noted(settings: dict[str, Any], name: str) -> dict[str, Any]:
     for kind, part in placed(settings, name).items():
         if isinstance(part, dict):
             files = [Path(part[key]) for key in PATHS if key in part]
-            files += [user.file(part["name"])] if ":" in part["name"] else []
+            files += [user.file(name) for name in part["name"].split() if ":" in name]
             if kind == "network" and part.get("weights"):  # those of a training are its own affair
                 files += [workbook.out() / part["weights"]]
             if files:
@@ -177,12 +178,15 @@ def defaults(kinds: Mapping[str, dict], kind: str, choice: str) -> dict[str, Any
     Raises:
         ValueError: there is no such part.
     """
-    there = kinds[kind]
-    if kind in ("loss", "network") and ":" in choice:
-        return user.settings(choice)
-    if kind in ("reader", "protocol"):  # several readers may be chosen, most have no settings
-        return {k: v for name in choice.split() for k, v in there.get(name, {}).items()}
-    return dict(one_of(kind, choice, there))
+    there, found = kinds[kind], {}
+    for name in choice.split() if kind == "reader" else [choice]:  # several may be chosen
+        if kind in OWN_PARTS and ":" in name:
+            found |= user.settings(name)
+        elif kind in ("reader", "protocol"):  # most have no settings
+            found |= there.get(name, {})
+        else:
+            found |= one_of(kind, name, there)
+    return found
 
 
 def all_read(given: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> None:
@@ -240,12 +244,17 @@ def one_of_splits(split: int, facts: Mapping[str, Any], where: str) -> None:
     raise ValueError(f"there {there}{chosen}; got split={split}: {where}")
 
 
+def named(part: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The name of a chosen part, and its settings."""
+    return part["name"], {k: v for k, v in part.items() if k not in UNSET}
+
+
 def flat(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """(name, value) of every setting, digests aside; of a chosen part its own name first."""
     for name, value in settings.items():
         if isinstance(value, dict):
-            yield name, value["name"]
-            yield from ((key, inner) for key, inner in value.items() if key not in UNSET)
+            chosen, own = named(value)
+            yield from {name: chosen, **own}.items()
         else:
             yield name, value
 

@@ -152,7 +152,7 @@ def sized(settings: Mapping[str, Any]) -> dict[str, Any]:
     and a short side as long as the window.
     """
     reader = settings["reader"]
-    if "crop" not in reader:
+    if not {"crop", "resize"} <= reader.keys():
         return reader
     side, share = reader["crop"] or SIDE, 1.0
     if settings.get("normalise") == "timm":
@@ -175,15 +175,16 @@ def _images(settings: Mapping[str, Any], machine: "Machine") -> datasets.Images:
     """The pixels of one reader, or of several as one data set."""
     roles = {k: v for k, v in settings["protocol"].items() if k == "roles"}
     reader = sized(settings) | roles
-    read = {name: _read(name, machine, reader) for name in reader["name"].split()}
-    images = datasets.joined(read) if len(read) > 1 else read[reader["name"]]
+    every = {name: read(name, machine, reader) for name in reader["name"].split()}
+    images = datasets.joined(every) if len(every) > 1 else every[reader["name"]]
     return datasets.resident(images, train.device()) if machine.resident else images
 
 
-def _read(name: str, machine: "Machine", settings: Mapping[str, Any]) -> datasets.Images:
+def read(name: str, machine: "Machine", settings: Mapping[str, Any]) -> datasets.Images:
+    """The images of one reader, of whose settings it takes those that it declares."""
     where = {"root": workbook.data(machine.data, name), "cache": machine.cache}
-    own = {key: value for key, value in settings.items() if key != "name"}
-    return datasets.READERS.bind(name, **where, **own)()
+    own = {k: v for k, v in settings.items() if k not in layers.UNSET}
+    return datasets.READERS.bind(name, **own | where)()
 
 
 def _protocol(settings: Mapping[str, Any]) -> Callable[..., pd.DataFrame]:
@@ -200,7 +201,7 @@ def _far(settings, machine, shape, every: pd.DataFrame, still):
     group = settings.get("far", "")
     for name in names:
         wanted = {"count": asked[name]} if name in asked else {}
-        images = _read(name, machine, wanted)
+        images = read(name, machine, wanted)
         images = datasets.joined({name: datasets.like(images, shape)})
         rows = images.rows[images.rows["split"] == "test"].assign(role="unknown", label=UNKNOWN)
         among = rows["wnid"].isin(every["wnid"]) & bool(group)

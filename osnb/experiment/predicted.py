@@ -1,8 +1,5 @@
 """What weights that are there already say of any test set, or of new images; nothing is trained."""
 
-import importlib
-import inspect
-import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,9 +9,10 @@ import pandas as pd
 from torch import Tensor, nn
 
 from osnb import datasets, models, train
-from osnb.base import workbook
+from osnb.base import user, workbook
 from osnb.base.outputs import Outputs
 from osnb.datasets.augment import AUGMENT
+from osnb.experiment.examined import answered, called
 from osnb.experiment.parts import STILL, Parts, sized
 from osnb.experiment.scored import Scores
 from osnb.experiment.trained import members
@@ -36,9 +34,7 @@ def predicted(
     """
     table = loaded(experiment, parts, files, model=model).table()
     sums = {f"weights/{i}": workbook.file_hash(file) for i, file in enumerate(files)}
-    if model:
-        source = inspect.getsourcefile(sys.modules[model.partition(":")[0]])
-        sums[f"model/{model}"] = workbook.file_hash(Path(str(source)))
+    sums |= {f"model/{model}": workbook.file_hash(user.file(model))} if model else {}
     return table, parts.inputs | sums
 
 
@@ -60,7 +56,7 @@ def loaded(
 
     Raises:
         ValueError: a file has the weights of another network, there are too few or too many, or
-            there is no such module.
+            the own network is none for these images and classes.
     """
     network = own(model, parts.outputs) if model else experiment.network(parts)
     networks = members(network)
@@ -70,6 +66,8 @@ def loaded(
         models.weighted(member, Path(file))
     still = [models.folded(member).to(train.device()) for member in networks]
     still = [Answering(each) for each in still] if model else still
+    if model:
+        answered(model, "a network, with images (N, C, S, S)", still[0], parts)
     whole = nn.ModuleList(still) if len(still) > 1 else still[0]
     return Scores(whole, parts, Path(files[0]).parent)
 
@@ -99,17 +97,12 @@ def own(name: str, classes: int) -> nn.Module:
     """Somebody's own network, from module:name.
 
     Raises:
-        ValueError: there is none, or what it gives is no network.
+        FileNotFoundError: there is no such file.
+        ValueError: it takes no classes=K, or what it gives is no network.
     """
-    module, _, function = name.partition(":")
-    try:
-        made = getattr(importlib.import_module(module), function)(classes=classes)
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise ValueError(
-            f"--model is MODULE:NAME, called with classes={classes}: {error}"
-        ) from None
+    made = called(name, f"network(*, classes={classes})", user.load(name), classes=classes)
     if not isinstance(made, nn.Module):
-        raise ValueError(f"--model {name} must give a torch.nn.Module; got {type(made).__name__}")
+        raise ValueError(f"{name} must give a torch.nn.Module; got {type(made).__name__}")
     return made
 
 

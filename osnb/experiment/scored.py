@@ -1,6 +1,6 @@
 """The scores table of an experiment: every rule on every test image, in one place."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
@@ -15,6 +15,7 @@ from osnb.base import tables
 from osnb.base.labels import NEGATIVE
 from osnb.base.outputs import Outputs
 from osnb.datasets import Batches
+from osnb.experiment import layers
 from osnb.experiment.parts import Parts
 from osnb.experiment.trained import members
 from osnb.train import methods
@@ -58,7 +59,8 @@ class Scores:
         self.selection: pd.DataFrame | None = None
         make = {"plain": dict, "fitted": self.fitted, "chosen": self.chosen}
         make |= {"latent": self.latent, "gaussians": self.gaussians}
-        self.rules: Mapping[str, Rule] = make[rules or self.settings["rules"]["name"]]()
+        name = rules or self.settings["rules"]["name"]
+        self.rules: Mapping[str, Rule] = self.own(name) if ":" in name else make[name]()
 
     @cached_property
     def sets(self) -> list[tuple]:
@@ -116,6 +118,11 @@ class Scores:
             found.append(mean.rename_axis("class").reset_index().round(5).assign(source=source))
         return pd.concat(found, ignore_index=True)
 
+    def own(self, name: str) -> dict[str, Rule]:
+        """A score of one's own, from module:name; its column has the name of the function."""
+        _, how = layers.named(self.settings["rules"])
+        return {name.partition(":")[2]: self._of(partial(scores.POST_HOC[name], **how))}
+
     def fitted(self) -> dict[str, Rule]:
         """OpenMax and Mahalanobis distance, fitted on training images, and ODIN.
 
@@ -156,18 +163,30 @@ class Scores:
             raise ValueError(f"alphas: need one of at most K = {self.known} classes; got {came}")
         self._openmax(out, target, max(tails), tops[0])  # refuses classes that lack right images
         pair = self.parts.held_out, self.parts.batches(self.parts.of("val", "negative"))
-        pair = [(batches, train.predict(self.network, batches)) for batches in pair]
-        heats = product(map(float, how["temperatures"]), map(float, how["epsilons"]))
-        rules = {
-            "odin": lambda *setting: partial(self._odin, *setting),
-            "openmax": lambda tail, top: self._openmax(out, target, int(tail), int(top)),
-        }
-        grids = {"odin": heats, "openmax": product(tails, tops)}
-        found = {name: _compared(grids[name], rule, *pair) for name, rule in rules.items()}
+        heats, steps = (list(map(float, how[name])) for name in ("temperatures", "epsilons"))
+        settings = product(tails, tops)
+        fits = {setting: self._openmax(out, target, *setting) for setting in settings}
+        says = [train.predict(self.network, batches) for batches in pair]
+        compared = {setting: [rule(None, out) for out in says] for setting, rule in fits.items()}
+        found = {"odin": _ranked(self._stepped(heats, steps, pair)), "openmax": _ranked(compared)}
         self.selection = pd.concat(found, names=["rule"]).reset_index("rule")
-        best = {name: rule(*found[name].iloc[0, :2]) for name, rule in rules.items()}
+        heat, step, tail, top = (x for each in found.values() for x in each.iloc[0, :2])
+        best = {"odin": partial(self._odin, heat, step), "openmax": fits[int(tail), int(top)]}
         nearest = self._of(scores.mahalanobis(out, target, known=self.known))
         return best | {"mahalanobis": nearest}
+
+    def _stepped(
+        self, heats: Sequence[float], steps: Sequence[float], sets: Sequence[Batches]
+    ) -> dict[tuple, list[np.ndarray]]:
+        """ODIN's scores of several sets at each temperature, after each step."""
+        found = {}
+        for heat in heats:
+            how = {"temperature": heat, "epsilons": steps}
+            outs = [train.odin_steps(self.network, batches, **how) for batches in sets]
+            for step, *sides in zip(steps, *outs, strict=True):
+                likely = partial(scores.max_softmax_log_odds, known=self.known)
+                found[heat, step] = list(map(likely, sides))
+        return found
 
     def _seen(self) -> tuple[Outputs, np.ndarray]:
         """What the network says of the training images, unshuffled, and their labels."""
@@ -194,13 +213,8 @@ class Scores:
         return scores.max_softmax_log_odds(twice, known=self.known)
 
 
-def _compared(
-    grid: Iterable[tuple], rule: Callable[..., Rule], inner: tuple, outer: tuple
-) -> pd.DataFrame:
+def _ranked(compared: Mapping[tuple, Sequence[np.ndarray]]) -> pd.DataFrame:
     """AUROC of held-out known against external images for every setting, the best one first."""
-    rows = []
-    for setting in grid:
-        score = rule(*setting)
-        rows.append((*setting, metrics.auroc(score(*inner), score(*outer))))
+    rows = [(*setting, metrics.auroc(*sides)) for setting, sides in compared.items()]
     table = pd.DataFrame(rows, columns=["first", "second", "auroc"])
     return table.sort_values("auroc", ascending=False, kind="stable", ignore_index=True)

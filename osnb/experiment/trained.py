@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 from osnb import losses, metrics, models, scores, train
 from osnb.base import workbook
 from osnb.base.outputs import Outputs
+from osnb.experiment import layers
 from osnb.experiment.parts import Parts
 from osnb.train import methods
 
@@ -30,7 +31,7 @@ def network(experiment: "Experiment", parts: Parts) -> nn.Module:
     Those of an ensemble are drawn one after the other, and come in a ModuleList.
     """
     settings = experiment.settings
-    name, how = _named(settings["network"])
+    name, how = layers.named(settings["network"])
     shape = {"classes": parts.outputs, "channels": parts.images.shape[0]}
     build = models.MODELS.bind(name, **how, **shape, size=parts.images.shape[1])
     norm, pixels = settings.get("normalise"), {"channels": shape["channels"]}
@@ -54,13 +55,12 @@ def criterion(experiment: "Experiment", parts: Parts) -> Callable:
     Smoothed cross-entropy is a loss of its own, and the background's weights follow from the
     training images (equation 4 of Palechor et al. 2023).
     """
-    name, how = _named(experiment.settings["loss"])
+    name, how = layers.named(experiment.settings["loss"])
     if name == "softmax":
         return partial(losses.smoothed, **how) if how["smoothing"] else losses.softmax
     if name == "background":
         labels = torch.tensor(parts.taught["label"].to_numpy())
         how["weights"] = losses.class_weights(labels, classes=parts.outputs)
-    how.pop("digest", None)  # of the text of a loss of one's own
     return partial(losses.LOSSES[name], **how)
 
 
@@ -79,7 +79,7 @@ def fit(
     al. 2022 have it; the others have a seed each.
     """
     settings, directory = experiment.settings, Path(directory)
-    name, how = _named(settings["training"])
+    name, how = layers.named(settings["training"])
     if name == "outlier":
         how["outside"] = parts.outside
     how |= {k: settings[k] for k in ("epochs", "precision")}
@@ -104,17 +104,13 @@ def members(network: nn.Module) -> list[nn.Module]:
 
 def optimizer(settings: Mapping[str, Any], network: nn.Module) -> Optimizer:
     """AdamW, or SGD with momentum, of a network's weights."""
-    name, how = _named(settings)
+    name, how = layers.named(settings)
     rate = how.pop("learning_rate")
     if name == "sgd":
         return torch.optim.SGD(network.parameters(), lr=rate, **how)
     betas = how.pop("beta1"), how.pop("beta2")
     fused = {"fused": True} if how.pop("fused") else {}
     return torch.optim.AdamW(network.parameters(), lr=rate, betas=betas, **how, **fused)
-
-
-def _named(part: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    return part["name"], {k: v for k, v in part.items() if k != "name"}
 
 
 # What is measured after every epoch; gamma alone says which epoch is the best.

@@ -20,6 +20,8 @@ TPR = 0.95
 SHARES = measures.area, measures.roc_area, measures.precision, measures.risks  # add up over pieces
 MEASURES = ("accuracy", "oscr_area", *(f"ccr_at_fpr_{q:g}" for q in FPRS), "auroc", "fpr95")
 MEASURES += ("average_precision", "aurc", "e_aurc")
+PAIRED = {"accuracy", "oscr_area", "auroc"}  # sums over samples, or over pairs of them
+SLOWER = 16  # a known sample among the scores of a unit, against a sample in a resample
 ENOUGH = 20  # resamples after which two roles are drawn alike by chance once in 10^8
 CACHED = 1 << 16  # weights in a piece: small enough for its arrays to stay in the cache
 
@@ -88,8 +90,11 @@ def bootstrap_summary(
     both(known, unknown)
     if odd := {*names} - {*MEASURES}:
         raise ValueError(f"need names among {', '.join(MEASURES)}; got {', '.join(sorted(odd))}")
-    pieces = _resampled(known, correct, unknown, weights)
-    return _joined(map(partial(_summary, names=names), pieces))
+    values = _paired(known, correct, unknown, weights) if not PAIRED.isdisjoint(names) else {}
+    if rest := {*names} - {*values}:
+        pieces = _resampled(known, correct, unknown, weights)
+        values |= _joined(map(partial(_summary, names=rest), pieces))
+    return {name: values[name] for name in MEASURES if name in names}
 
 
 def bootstrap_oscr(
@@ -236,10 +241,7 @@ def _resampled(
     known: np.ndarray, correct: np.ndarray, unknown: np.ndarray, weights: tuple
 ) -> Iterator[Counts]:
     """Counts of a few resamples at a time: (rows, T + 1) arrays and (rows,) totals."""
-    known, unknown, correct = column(known, "known"), column(unknown, "unknown"), flags(correct)
-    _fitting(weights, known, unknown)
-    if len(correct) != len(known):
-        raise ValueError(f"need {len(known)} booleans; got {len(correct)}")
+    known, correct, unknown = _fitting_sides(known, correct, unknown, weights)
     scores = np.concatenate([known, unknown], dtype=np.float64)
     order = np.argsort(-scores, kind="stable")
     ranked = scores[order]  # compared, not subtracted: equal infinities are a tie
@@ -253,6 +255,46 @@ def _resampled(
         sizes, knowns, rights = (_accepted(w, flag, ends) for flag in (True, is_known, is_right))
         unknowns = sizes - knowns
         yield Counts(sizes, knowns, rights, unknowns, knowns[:, -1], unknowns[:, -1])
+
+
+def _paired(
+    known: np.ndarray, correct: np.ndarray, unknown: np.ndarray, weights: tuple
+) -> dict[str, np.ndarray]:
+    """The measures that are sums over pairs of samples; {} if there are too many units for it.
+
+    Samples of a unit are copied together, so the pairs in their right order are counted once for
+    each two units, and a resample weighs these counts: whole numbers up to the division.
+    """
+    known, correct, unknown = _fitting_sides(known, correct, unknown, weights)
+    for rows in (ENOUGH + 1, None):  # a few resamples tell already that there are too many
+        first, second = (_units(side[:rows]) for side in weights)
+        if SLOWER * len(known) * len(second) > len(weights[0]) * (len(known) + len(unknown)):
+            return {}
+    sides = map(np.sort, np.split(unknown, second[1:]))
+    below = [s.searchsorted(known, "left") + s.searchsorted(known, "right") for s in sides]
+    columns = [np.ones(len(known)), correct, *below, *(correct * pairs for pairs in below)]
+    sums = np.add.reduceat(np.array(columns), first, axis=1).T
+    drawn, others = weights[0][:, first].astype(float), weights[1][:, second].astype(float)
+    knowns, rights, *pairs = (drawn @ sums).T
+    ordered, named = (np.vecdot(np.transpose(n), others) for n in np.split(np.array(pairs), 2))
+    every = 2 * knowns * weights[1].sum(axis=1)
+    return {"accuracy": rights / knowns, "oscr_area": named / every, "auroc": ordered / every}
+
+
+def _units(weights: np.ndarray) -> np.ndarray:
+    """Where neighbours begin that all resamples copy alike, such as a class's samples in a row."""
+    return np.flatnonzero(np.append(True, (weights[:, 1:] != weights[:, :-1]).any(axis=0)))
+
+
+def _fitting_sides(
+    known: np.ndarray, correct: np.ndarray, unknown: np.ndarray, weights: tuple
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The columns, checked, and held against the weights."""
+    known, unknown, correct = column(known, "known"), column(unknown, "unknown"), flags(correct)
+    _fitting(weights, known, unknown)
+    if len(correct) != len(known):
+        raise ValueError(f"need {len(known)} booleans; got {len(correct)}")
+    return known, correct, unknown
 
 
 def _fitting(weights: tuple[np.ndarray, np.ndarray], *columns: np.ndarray) -> None:
@@ -286,7 +328,7 @@ def _summary(piece: Counts, names: Collection[str]) -> dict[str, np.ndarray]:
     for group, measured in GROUPS.items():
         if not {*names}.isdisjoint(group):
             values |= dict(zip(group, measured(piece), strict=True))
-    return {name: values[name] for name in MEASURES if name in names}
+    return values
 
 
 def _coverage(piece: Counts) -> dict[str, np.ndarray]:
@@ -345,8 +387,13 @@ def bootstrap_weights(units: np.ndarray, *, seed: int, resamples: int = 1000) ->
         raise ValueError(f"need samples and resamples; got {len(codes)} and {resamples}")
     size, rng = codes.max() + 1, np.random.default_rng(seed)
     weights = np.ones((1 + resamples, len(codes)), np.uint16)
-    for row in weights[1:]:
-        row[:] = np.bincount(rng.integers(size, size=size, dtype=np.int32), minlength=size)[codes]
+    step = max(1, CACHED // size)
+    for start in range(1, len(weights), step):
+        rows = weights[start : start + step]
+        drawn = rng.integers(size, size=(len(rows), size), dtype=np.int32)
+        drawn = drawn + size * np.arange(len(rows))[:, None]  # of each row numbers of its own
+        copies = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
+        rows[:] = copies.take(codes, axis=1)
     return weights
 
 

@@ -219,15 +219,15 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
     Args:
         network: with names of its own; a `vgg32` takes those of Vaze et al. 2022 too: conv1 to
             conv9, bn1 to bn9 and fc, and a tenth batch norm which their network never calls.
-        weights: a file of torch or its content: tensors by name, behind "module." or not, or a
-            checkpoint, which has them under "model".
+        weights: a file of torch or safetensors, or its content: tensors by name, behind "module."
+            or not, or a checkpoint, which has them under "model".
 
     Raises:
         ValueError: names or shapes are others, or the file holds more than tensors.
     """
     if isinstance(weights, Path):
         try:
-            weights = torch.load(weights, map_location="cpu", weights_only=True)
+            weights = _tensors(weights)
         except Exception as error:  # of pickle's own kinds too, and this package imports no pickle
             if getattr(error, "filename", None):  # the system says which file is not there
                 raise
@@ -247,6 +247,15 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
         )
     network.load_state_dict({key: given[name] for name, key in names.items()})
     return network
+
+
+def _tensors(file: Path) -> Any:
+    """What a file of torch or of safetensors holds, where it can hold no code."""
+    if file.suffix == ".safetensors":
+        from safetensors.torch import load_file
+
+        return load_file(file)
+    return torch.load(file, map_location="cpu", weights_only=True)
 
 
 def _theirs(key: str) -> str:

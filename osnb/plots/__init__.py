@@ -38,7 +38,6 @@ from osnb.plots.methods import (
     improvements,
     method_gains,
     rules_by_set,
-    split_gains,
 )
 from osnb.plots.pictures import (
     class_sheet,

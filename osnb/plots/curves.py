@@ -45,8 +45,6 @@ KINDS = {  # Okabe and Ito's colours
 }
 # Methods of Section 5 of Vaze et al.; neighbours differ in grey too.
 SERIES = {
-    "MSP, weaker network": ("#9a9a9a", "-", "o", "MSP, weaker network"),
-    "MLS, weaker network": ("#d9822b", "-", "s", "MLS, weaker network"),
     "MSP": ("#4f9bb5", "-", "v", "MSP"),
     "MLS": ("#8b1a4a", "-", "^", "MLS"),
     "ARPL+": ("#2a6f4e", "-", "D", "ARPL+"),

@@ -10,9 +10,8 @@ from matplotlib.ticker import PercentFormatter
 from osnb.evidence.across import FEW, RHO
 from osnb.evidence.frames import need
 from osnb.plots import draw
-from osnb.plots.curves import SERIES
 from osnb.plots.draw import ENDS, absent, facets, finished, panels, ranked
-from osnb.plots.style import UNITS, Figure, laid_out, looks, present
+from osnb.plots.style import Figure, laid_out, looks, present
 
 KINDS = {
     "cited": ("#222222", "-", "D", "printed in the paper, on its own data"),
@@ -29,7 +28,6 @@ GROUPS = {
     "hard": ("#8b1a4a", "-", "^", "hard"),
     "": ("0.4", "-", "x", "unknown"),
 }
-SIDES = {"paper": "ImageNet, as printed", "ours": "our runs, in its place"}
 MEASURES = ("accuracy", "auroc")
 LIMITS = tuple(f"{name}_{end}" for name in MEASURES for end in ENDS)
 
@@ -156,31 +154,6 @@ def rules_by_set(table: pd.DataFrame, singles: pd.DataFrame | None = None) -> Fi
 
 
 @laid_out
-def split_gains(table: pd.DataFrame) -> Figure:
-    """AUROC on easy and on hard unknown classes as score and network change, beside print.
-
-    Args:
-        table: columns printed, task, paper, ours, low and high, rates in [0, 1]; NaN is not
-            drawn; and over (what was resampled). Tasks stand in the order of the rows.
-    """
-    need(table, ["printed", "task", *SIDES, "low", "high", "over"])
-    tasks, methods = present(table["task"]), present(table["printed"], SERIES)
-    figure, axes = panels(1, 2, width=4, height=3.3, sharey=True)
-    for ax, (side, title) in zip(axes[0], SIDES.items(), strict=True):
-        for place, (method, look) in enumerate(looks(methods, SERIES).items()):
-            rows = table[table["printed"] == method].dropna(subset=side)
-            aside = 0.14 * (place - (len(methods) - 1) / 2)
-            at = [tasks.index(name) + aside for name in rows["task"]]
-            ends = [rows[end] for end in ENDS] if side == "ours" else None
-            draw.points(ax, at, rows[side], look, y_ends=ends)
-        ax.set(title=title, xlim=(-0.6, len(tasks) - 0.4))
-        ax.set_xticks(range(len(tasks)), [name.capitalize() for name in tasks])
-    units = [UNITS.get(unit, unit) for unit in table["over"].dropna().unique()]
-    about = f"bar: 95 % bootstrap interval over test {' or '.join(units)}"
-    return finished(figure, y="AUROC", about=about)
-
-
-@laid_out
 def class_likeness(points: pd.DataFrame) -> Figure:
     """AUROC of each unknown class over its distance to the closest known one: a panel a data set.
 
@@ -198,7 +171,9 @@ def class_likeness(points: pd.DataFrame) -> Figure:
             draw.points(ax, place[:, 0] + beside, place[:, 1], look)
         ax.axhline(0.5, color="0.4", linewidth=0.8, linestyle=(0, (1, 2)), label="random score")
         ax.locator_params(axis="x", integer=True)
-    return finished(figure, x="steps in WordNet to the closest known class", y="AUROC of the class")
+    x = "steps in WordNet to the closest known class"
+    about = "the bins of a step stand side by side"
+    return finished(figure, x=x, y="AUROC of the class", about=about)
 
 
 @laid_out

@@ -102,7 +102,7 @@ class Figure(matplotlib.figure.Figure):
         buffer, small = io.BytesIO(), io.BytesIO()
         self.savefig(buffer, format="png", dpi=2 * WIDE)
         with Image.open(buffer) as drawn:
-            drawn.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT).save(small, "png")
+            drawn.convert("RGB").quantize(256).save(small, "png", optimize=True)
         return small.getvalue()
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:

@@ -37,10 +37,10 @@ def roles_csv(*, roles: Path, available: Iterable[str] | None = None) -> pd.Data
         name = rows.loc[twice, "class"].iloc[0]
         raise ValueError(f"{roles}: a class has one role and one group; {name!r} has several")
     there = set(rows["class"] if available is None else available)
-    sides = {"no role": there - set(rows["class"]), "no images": set(rows["class"]) - there}
+    kept = rows[rows["role"] != OUT].rename(columns={"class": "wnid"})
+    sides = {"no role": there - set(rows["class"]), "no images": set(kept["wnid"]) - there}
     if wrong := [f"{', '.join(sorted(names)[:5])}: {why}" for why, names in sides.items() if names]:
         raise ValueError(f"{roles}: {'; '.join(wrong)}. The role {OUT} leaves a class out")
-    kept = rows[rows["role"] != OUT].rename(columns={"class": "wnid"})
     if "unknown" not in set(kept["role"]):
         raise ValueError(f"{roles}: no class is unknown, and nothing could be tested")
     about = {"name": kept["wnid"], "source": "", "bin": kept["group"], "order": range(len(kept))}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from osnb.base import workbook
 from osnb.base.labels import NEGATIVE, UNKNOWN, roles, written
 from osnb.base.outputs import Outputs
 from osnb.scores.features import zero_shot
@@ -70,7 +71,7 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
         Every rule of `SCORES` and `POST_HOC` that needs logits alone, if there are logits. Texts
         give logits (`zero_shot`, temperature .01), MCM, and NegLabel as log-odds, which never tie
         at 1. Then the columns without another meaning, which replace a rule of their name. Text is
-        no score.
+        no score, nor is an empty column.
 
     Raises:
         ValueError: a column is missing, of another length or no numbers, holds a NaN, a label is
@@ -99,7 +100,7 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
     if text := [
         k for k, v in given.items() if np.asarray(v).dtype.kind in "OUS" and k not in names
     ]:
-        notes.append(f"text is no score: {', '.join(text)}")
+        notes.append(f"no score, being text or empty: {', '.join(text)}")
     wanted = names or [k for k in given if k not in text]
     table |= {k: v for k, v in given.items() if k in wanted}
     pred = columns.get("pred", table.pop("pred", None))
@@ -130,6 +131,9 @@ def arrays(file: Path) -> dict[str, np.ndarray]:
         ValueError: the file is no npz file of plain arrays.
     """
     try:
+        with zipfile.ZipFile(file) as packed:
+            for member in filter(workbook.grows, packed.infolist()):
+                raise ValueError(f"{member.filename} {workbook.GROWS}; np.savez packs nothing")
         with np.load(file, allow_pickle=False) as found:
             return dict(found)
     except (ValueError, EOFError, TypeError, MemoryError, zipfile.BadZipFile) as error:

@@ -141,20 +141,39 @@ def odin(
     Raises:
         ValueError: a setting is out of range.
     """
-    step = torch.as_tensor(epsilon, dtype=torch.float32)
-    if not temperature > 0 or not (step >= 0).all():
-        raise ValueError(f"need temperature > 0 and epsilon >= 0; got {temperature}, {epsilon}")
+    settings = {"temperature": temperature, "epsilons": [epsilon]}
+    return odin_steps(model, batches, **settings, precision=precision)[0]
+
+
+def odin_steps(
+    model: nn.Module,
+    batches: Callable,
+    *,
+    temperature: float,
+    epsilons: Sequence[float | Sequence[float]],
+    precision: str = "float32",
+) -> list[Outputs]:
+    """`odin` for each of several epsilons, whose steps go along one gradient, computed once.
+
+    Arguments and errors are those of `odin`.
+    """
+    steps = [torch.as_tensor(epsilon, dtype=torch.float32) for epsilon in epsilons]
+    if not temperature > 0 or not all((step >= 0).all() for step in steps):
+        raise ValueError(f"need temperature > 0 and epsilon >= 0; got {temperature}, {epsilons}")
 
     def look(images: Tensor) -> Outputs:
         with torch.inference_mode(False), torch.enable_grad():
             images = images.clone().requires_grad_()
             log_p = (model(images).logits.float() / temperature).log_softmax(dim=1)
             (slope,) = torch.autograd.grad(log_p.max(dim=1).values.sum(), images)
-        length = step.to(images.device).reshape(-1, *[1] * (images.ndim - 2))
-        out = model(images.detach() + length * slope.sign())
-        return out._replace(logits=out.logits / temperature)
+        images, sign = images.detach(), slope.sign()
+        lengths = (step.to(sign.device).reshape(-1, *[1] * (sign.ndim - 2)) for step in steps)
+        outs = [model(images + length * sign) for length in lengths]
+        logits = torch.stack([out.logits / temperature for out in outs], dim=1)
+        return Outputs(logits, torch.stack([out.features for out in outs], dim=1))
 
-    return predict(model, batches, precision=precision, look=look)
+    out = predict(model, batches, precision=precision, look=look)
+    return [Outputs(out.logits[:, i], out.features[:, i]) for i in range(len(steps))]
 
 
 def dropout(

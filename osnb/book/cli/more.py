@@ -17,7 +17,7 @@ GOLDEN = "Hold the code against the goldens first: a minute."
 CHECKED = "Notebooks and params files; all if left out."
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 data = typer.Typer(no_args_is_help=True, help="Build the data that ships with the package.")
-new = typer.Typer(no_args_is_help=True, help="Files to start from: an example, a loss.")
+new = typer.Typer(no_args_is_help=True, help="Files to start from: an example, a loss ...")
 TEMPLATES = workbook.PACKAGE / "book" / "new"
 
 PUBLISH = "Add citations, CODECHECK manifest, model cards, Croissant."
@@ -299,12 +299,32 @@ def example(
     print(f"cd {folder}\nosnb run 21_vaze_train --dry-run\nosnb run 21_vaze_train 50_own")
 
 
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the function, and of its file.")]
+
+
 @new.command()
-def loss(name: Annotated[str, typer.Argument(help="Of the function, and of its file.")]):
+def loss(name: Name):
     """A loss and its test, NAME.py and test_NAME.py; use it by -p loss=NAME:NAME."""
+    _begin("loss", name)
+
+
+@new.command()
+def score(name: Name):
+    """A score and its test, NAME.py and test_NAME.py; use it by -p rules=NAME:NAME."""
+    _begin("score", name)
+
+
+@new.command()
+def reader(name: Name):
+    """A reader and its test, NAME.py and test_NAME.py; use it by -p reader=NAME:NAME."""
+    _begin("reader", name)
+
+
+def _begin(kind: str, name: str) -> None:
+    """Write the two files of a kind, with the name in them."""
     if not name.isidentifier():
-        raise ValueError(f"a loss has the name of a Python function; got {name!r}")
-    files = {f"{name}.py": "loss.txt", f"test_{name}.py": "test_loss.txt"}
+        raise ValueError(f"a {kind} has the name of a Python function; got {name!r}")
+    files = {f"{name}.py": f"{kind}.txt", f"test_{name}.py": f"test_{kind}.txt"}
     if there := [file for file in files if Path(file).exists()]:
         raise ValueError(f"{there[0]} is there already: choose another name")
     for file, template in files.items():

@@ -1,5 +1,6 @@
 """Commands about trained networks: scores of test sets, verdicts on new images, many rules."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ from osnb.book.cli.scores import TO_COME, Seed, only_csv, promised, write
 
 ALSO = "Another reader whose test images are unknown too, repeatable."
 WEIGHTS = "File of weights: a checkpoint of ours, tensors by name, or released ones."
-BENCHMARK = "For weights: FOLDER/NOTEBOOK/RUN.yaml, a params file of an experiment."
+BENCHMARK = "For weights: your own, my.yaml, or NOTEBOOK/RUN.yaml, a params file of an experiment."
 MODEL = "Your own network, MODULE:NAME, called with classes=K; it gives logits (N, K)."
 IMAGES = "A folder of images, however deep, a csv file with a column path, or one image."
 Run = Annotated[str, typer.Argument(metavar="[RUN]", help="A finished training run.")]
@@ -34,18 +35,16 @@ def predict(
     \b
     osnb predict paper_cifar10_softmax --also textures --also scenes
     osnb predict --benchmark params/21_vaze_train/paper_tinyimagenet_released.yaml -p split=3
-    osnb predict --benchmark own/21_vaze_train/mine.yaml --weights mine.pt --model mine:network
+    osnb predict --benchmark my.yaml --weights mine.pt --model mine:network
     """
     from osnb.book import predicting
-    from osnb.book.run import plan
 
     _one_network(run, benchmark, weights, model)
     more = {"also": " ".join(also), "counts": ""} if also else {}
     if run:
         planned, files = predicting.of_run(run, overrides(p) | more)
     else:
-        planned = plan(benchmark, overrides(p) | more)
-        files = [weights] if weights else predicting.released(planned)
+        planned, files = _of_weights(benchmark, weights, overrides(p) | more)
     end = predicting.predict(planned, files, model)
     if end["state"] != "done":
         raise ValueError(end["error"]["value"])
@@ -80,10 +79,9 @@ def verdict(
 
     \b
     osnb verdict photos own_softmax --tpr .95 --out verdicts.csv
-    osnb verdict photos --benchmark own/21_vaze_train/mine.yaml --weights mine.pt --threshold 3.5
+    osnb verdict photos --benchmark my.yaml --weights mine.pt --threshold 3.5
     """
     from osnb.book import predicting
-    from osnb.book.run import plan
 
     _one_network(run, benchmark, weights, model)
     only_csv(out)
@@ -94,9 +92,8 @@ def verdict(
     if run:
         _, parameters, files = predicting.finished(run)
     else:
-        planned = plan(benchmark, overrides(p))
+        planned, files = _of_weights(benchmark, weights, overrides(p))
         parameters = planned.parameters
-        files = [weights] if weights else predicting.released(planned)
     ((rate, at),) = asked.items()
     how = {"rate": rate, "at": at, "share": share, "seed": seed, "score": score, "model": model}
     rows, notes = predicting.verdicts(parameters, files, images, **how)
@@ -110,11 +107,23 @@ def verdict(
 
 
 def _one_network(run: str, benchmark: Path | None, weights: Path | None, model: str) -> None:
-    """Refuse what names no network, or two; runs of size own are those of this folder."""
+    """Refuse what names no network, or two."""
     if bool(run) == bool(benchmark) or (run and (weights or model)):
         raise ValueError("need a finished RUN, or --benchmark FILE with what belongs to weights")
-    if benchmark:
-        at_home([benchmark])
+
+
+def _of_weights(benchmark: Path, weights: Path | None, given: dict[str, Any]):
+    """The plan that a params file or a benchmark of one's own means, and the files of weights."""
+    from osnb.book import predicting
+    from osnb.book.run import plan
+
+    notebook = workbook.root() / "notebooks" / f"{benchmark.absolute().parent.name}.ipynb"
+    if weights and not notebook.is_file():
+        os.environ.setdefault("OSNB_OUT", str(Path.cwd()))
+        return predicting.of_weights(weights, benchmark, given), [weights]
+    at_home([benchmark])
+    planned = plan(benchmark, given)
+    return planned, [weights] if weights else predicting.released(planned)
 
 
 def rules(

@@ -115,12 +115,17 @@ def _collects(notebook: Path) -> bool:
 # Checks. Neither papermill nor torch is imported before they have passed.
 
 
-def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
+def plan(
+    file: Path,
+    overrides: Mapping[str, Any] | None = None,
+    content: Mapping[str, Any] | None = None,
+) -> Plan:
     """Hold a params file, and values that replace some of its own, against its notebook.
 
     Args:
         file: `<any folder>/<notebook>/<run>.yaml`.
         overrides: these join the run's name where they differ from the file; `Typed` or values.
+        content: in the place of the file's.
 
     Raises:
         Refused: the file is no mapping of the notebook's parameters to values of their types,
@@ -129,22 +134,23 @@ def plan(file: Path, overrides: Mapping[str, Any] | None = None) -> Plan:
             names no size, or there is no such experiment, nothing in it reading an override.
     """
     file = Path(file).absolute()
-    own, notebook = read(file), _notebook(file)
+    own, notebook = content or read(file), _notebook(file)
     try:
         defaults = _declared(notebook)
         values = _checked(_laid_over(own, overrides or {}, defaults), defaults, file)
         _collects(notebook)  # every cell is Python
         settings = runs.settled(defaults | values)[0]
         where = {"machine": "", "data": ""} | defaults | values
-        experiment.Machine.of(where["machine"])
+        machine = experiment.Machine.of(where["machine"], data=where["data"])
         workbook.data(where["data"])
-        if ":" in settings.get("loss", {"name": ""})["name"]:
+        if any(isinstance(part, dict) and ":" in part["name"] for part in settings.values()):
             from osnb.experiment import examined  # torch, which a plan can do without
 
             # one's own, tried: this alone runs a person's code before a kernel does
-            examined.loss(experiment.of(defaults | values))
+            examined.code(experiment.of(defaults | values), machine)
     except (ValueError, SyntaxError, FileNotFoundError) as error:
-        said = str(error)
+        lost = getattr(error, "filename", None)
+        said = f"{error.strerror}: {lost}" if lost else str(error)
         named = str(file) in said or str(notebook) in said
         raise Refused(said if named else f"{file}: {said}") from None
     if values.get("run") != file.stem:

@@ -39,7 +39,7 @@ FIGURE_2 = ("msp", "arpl", "arpl + cs")  # its methods; its data sets are all bu
 
 
 def not_clearly_better(evidence: Evidence, place: str) -> np.ndarray:
-    """minus the lower end of the interval of BG's or EOS's gain over S in OSCR area, the lesser."""
+    """minus where the interval of a gain over S in OSCR area begins: BG's or EOS's, the higher."""
     of = {"place": place, "task": "unknown", "selection": "last"}
     s, *others = (evidence("oscr", **of, printed=name) for name in ("S", "BG", "EOS"))
     lows = [interval(other - s).low for other in others]

@@ -1,0 +1,245 @@
+"""Scores, networks and readers in a file of one's own: tried, hashed, refused, and used."""
+
+import textwrap
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from test_cli import osnb
+from test_predict import trained
+from typer.testing import CliRunner
+
+from osnb import experiment as ex
+from osnb.base import tables, user
+from osnb.book.cli import app
+from osnb.book.run import execute, plan
+from osnb.experiment.scored import Scores
+
+HEAD = "import numpy as np\nimport pandas as pd\nimport torch\nfrom torch import nn\n"
+HEAD += "from osnb.base.outputs import Outputs\nfrom osnb.datasets.images import Images, kept\n"
+SCORE = """
+def margin(out, *, known, power=1.0):
+    logits = np.sort(np.asarray(out.logits, np.float64)[:, :known], axis=1)
+    return (logits[:, -1] - logits[:, -2]) ** power
+"""
+NETWORK = """
+class Flat(nn.Module):
+    def __init__(self, pixels, classes):
+        super().__init__()
+        self.head = nn.Linear(pixels, classes)
+
+    def forward(self, images):
+        return Outputs(self.head(images.flatten(1)), images.flatten(1))
+
+def net(*, classes, channels, size):
+    return Flat(channels * size * size, classes)
+"""
+READER = """
+def packed(root, *, images="mine.npz", test=3):
+    found = np.load(images)
+    pixels, classes = found["pixels"], pd.Series(found["classes"])
+    number = classes.groupby(classes).cumcount()
+    rows = pd.DataFrame({"sample": classes + "/" + number.astype(str), "wnid": classes})
+    rows["split"] = np.where(number < test, "test", "train")
+    return kept(rows, lambda i: pixels[i][None], (1, *pixels.shape[1:]))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Code of one's own, sixty images in one file, and a benchmark that reads them."""
+    rng = np.random.default_rng(0)
+    classes = np.repeat(["a", "b", "u"], 20)
+    pixels = rng.integers(0, 256, (60, 8, 8), np.uint8) // 4 + 60 * (classes == "a")[:, None, None]
+    np.savez(tmp_path / "mine.npz", pixels=pixels.astype(np.uint8), classes=classes)
+    (tmp_path / "roles.csv").write_text("class,role\na,known\nb,known\nu,unknown\n")
+    (tmp_path / "my.yaml").write_text("reader: mine:packed\nepochs: 2\nfeatures: 8\nwidth: 4\n")
+    (tmp_path / "mine.py").write_text(HEAD + SCORE + NETWORK + READER)
+    (tmp_path / "21_vaze_train").mkdir()
+    own = "run: own\nsize: own\nbenchmark: my.yaml\n"
+    (tmp_path / "21_vaze_train" / "own.yaml").write_text(own)
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def experiment(overrides=""):
+    return ex.Experiment.named("my.yaml", method="softmax", size="own", overrides=overrides)
+
+
+def planned(folder, **overrides):
+    return plan(folder / "21_vaze_train" / "own.yaml", overrides)
+
+
+@pytest.fixture
+def made(folder):
+    """What a network and a score of one's own say after two epochs."""
+    exp = experiment("network=mine:net rules=mine:margin power=2")
+    parts = exp.parts(ex.Machine())
+    network = exp.network(parts)
+    exp.fit(network, exp.criterion(parts), parts, folder)
+    return Scores(network, parts, folder), exp.scores(network, parts, folder)["scores"]
+
+
+def test_reader_network_and_score_of_ones_own_make_a_scores_table(made):
+    says, table = made
+    assert table["source"].unique().tolist() == ["mine:packed"]
+    assert table["class"].value_counts().to_dict() == {"a": 3, "b": 3, "u": 3}
+    logits = np.sort(says.says(says.parts.test).logits.astype(np.float64), axis=1)
+    np.testing.assert_allclose(table["margin"], (logits[:, -1] - logits[:, -2]) ** 2, rtol=1e-6)
+    tables.check(table)
+
+
+def test_a_run_of_ones_own_code_goes_by_its_settings_and_all_its_texts(folder):
+    run = planned(folder, rules="mine:margin", power="3", network="mine:net")
+    assert run.run == "own-networkmine=3Anet-power3.0-rulesmine=3Amargin"
+    names = ("network", "rules", "reader")
+    before = [run.follows["settings"][name]["digest"] for name in names]
+    (folder / "mine.py").write_text(HEAD + SCORE + NETWORK + READER + "\n")
+    same = planned(folder, rules="mine:margin", power="3", network="mine:net")
+    after = [same.follows["settings"][name]["digest"] for name in names]
+    assert all(a != b for a, b in zip(before, after, strict=True))
+    (folder / "mine.npz").write_bytes((folder / "mine.npz").read_bytes() + b"\n")
+    settings = experiment().settings["reader"]  # the setting images names a file, whose bytes count
+    assert settings["digest"] != after[2]
+
+
+WRONG = {
+    "score: a mean": ("rules=x:f", "def f(out, *, known): return out.logits.mean()", "one finite"),
+    "score: no known": ("rules=x:f", "def f(out): return out.logits[:, 0]", "x:f is called as"),
+    "score: NaN": (
+        "rules=x:f",
+        "def f(out, *, known): return out.logits[:, 0] * np.nan",
+        "one finite value for each of 12",
+    ),
+    "score: of a name that is taken": (
+        "rules=x:energy",
+        "def energy(out, *, known): return out.logits[:, 0]",
+        "'energy' is a column",
+    ),
+    "network: logits alone": (
+        "network=x:f",
+        "def f(*, classes): return nn.Sequential(nn.Flatten(), nn.Linear(64, classes))",
+        "must give Outputs",
+    ),
+    "network: of other classes": (
+        "network=x:f",
+        NETWORK + "\ndef f(*, classes): return Flat(64, classes + 1)",
+        r"logits \(2, 2\)",
+    ),
+    "network: of other pixels": (
+        "network=x:f",
+        NETWORK + "\ndef f(*, classes): return Flat(65, classes)",
+        "x:f .*RuntimeError",
+    ),
+    "network: none": ("network=x:f", "def f(*, classes): return 3", "x:f .*no attribute"),
+    "reader: a list": ("reader=x:f", "def f(root): return [1]", "must give osnb.datasets.Images"),
+    "reader: no split": (
+        "reader=x:f",
+        "def f(root): return kept(pd.DataFrame({'sample': ['a'], 'wnid': ['b']}), 0, (1, 8, 8))",
+        "lacks split",
+    ),
+    "reader: equal samples": (
+        "reader=x:f",
+        "def f(root): return kept(pd.DataFrame({'sample': ['a'] * 2, 'wnid': 'b', 'split': 'test'})"
+        ", 0, (1, 8, 8))",
+        "'a' twice",
+    ),
+    "reader: floats": (
+        "reader=x:f",
+        "def f(root): return Images(pd.DataFrame({'sample': ['a'], 'wnid': 'b', 'split': 'test'})"
+        ", lambda at: torch.rand(len(at), 1, 8, 8), (1, 8, 8))",
+        "uint8",
+    ),
+    "reader: it fails": ("reader=x:f", "def f(root): return {}['a']", "x:f .*KeyError"),
+    "module: it ends": ("rules=x:f", "raise SystemExit(0)\ndef f(out): ...", "fails: SystemExit"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_refused_before_a_kernel_starts(folder, name):
+    override, code, reason = WRONG[name]
+    (folder / "x.py").write_text(HEAD + textwrap.dedent(code))
+    kind, value = override.split("=")
+    with pytest.raises(ValueError, match=reason):
+        planned(folder, **{kind: value})
+
+
+@pytest.mark.parametrize("name", ["/tmp/x:f", "../x:f", "a/b:f", "x..y:f", ":f", "x y:f"])
+def test_a_module_is_a_name_and_no_path(folder, name):
+    (folder.parent / "x.py").write_text("def f(out, labels): ...")
+    with pytest.raises(ValueError, match="is no MODULE:NAME"):
+        user.file(name)
+
+
+def test_what_looks_at_a_run_runs_none_of_its_code(folder):
+    (folder / "mine.py").write_text("raise SystemExit\n" + SCORE + NETWORK + READER)
+    found = experiment("network=mine:net rules=mine:margin").settings
+    assert [found[kind]["name"][:5] for kind in ("reader", "network", "rules")] == ["mine:"] * 3
+    assert (found["reader"]["test"], found["rules"]["power"]) == (3, 1.0)
+
+
+def test_a_finished_run_of_ones_own_is_scored_by_a_score_that_came_later(folder):
+    run = planned(folder)
+    execute(run, through=trained)
+    assert osnb("predict", "own", "-p", "rules=mine:margin", "-p", "power=2")[0] == 0
+    found = tables.read(
+        folder / "runs/21_vaze_train/own-power2.0-rulesmine=3Amargin/scores.parquet"
+    )
+    before = tables.read(run.directory / "scores.parquet")
+    np.testing.assert_allclose(found["max_logit"], before["max_logit"], atol=1e-5)
+    assert (found["margin"] >= 0).all()
+
+
+TRAINED = """
+def trained(*, classes):
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, classes))
+
+def broken(*, classes):
+    made = trained(classes=classes)
+    made.register_forward_hook(lambda *_: {}["x"])
+    return made
+
+def of_more(*, classes):
+    return nn.Sequential(*trained(classes=classes), nn.Softmax(dim=1), nn.Upsample(classes + 1))
+"""
+
+
+def test_weights_that_are_there_are_scored_on_a_benchmark_file_of_ones_own(folder, monkeypatch):
+    monkeypatch.delenv("OSNB_OUT")
+    (folder / "my_module.py").write_text(HEAD + TRAINED)
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(64, 2)
+    tensors = {f"1.{name}": value.detach() for name, value in layer.named_parameters()}
+    torch.save(tensors, folder / "file.pt")
+    save_file(tensors, folder / "file.safetensors")
+    pixels = np.load("mine.npz")["pixels"][[0, 1, 2, 20, 21, 22, 40, 41, 42]].reshape(9, 64)
+    with torch.no_grad():
+        logits = layer(torch.from_numpy(pixels).float() / 255).numpy()
+    words = ["predict", "--model", "my_module:trained", "--benchmark", "my.yaml", "--weights"]
+    for weights in ("file.pt", "file.safetensors"):
+        assert osnb(*words, weights, "-p", "rules=mine:margin")[0] == 0
+        place = folder / "runs" / "21_vaze_train" / "file-rulesmine=3Amargin" / "scores.parquet"
+        table = tables.read(place)
+        np.testing.assert_allclose(table["max_logit"], logits.max(axis=1), atol=1e-6)
+        np.testing.assert_allclose(table["margin"], np.ptp(logits, axis=1), atol=1e-6)
+        place.unlink()
+    for name, why in {"broken": "KeyError", "of_more": "", "none": "no function 'none'"}.items():
+        code, _, said = osnb(*words[:2], f"my_module:{name}", *words[3:], "file.pt")
+        assert (code, why in said, "Traceback" in said) == (2, True, False), said
+
+
+@pytest.mark.parametrize("kind", ["loss", "score", "reader"])
+def test_a_template_is_a_function_with_a_test_that_passes(tmp_path, monkeypatch, kind):
+    import subprocess
+    import sys
+
+    monkeypatch.chdir(tmp_path)
+    ended = CliRunner().invoke(app, ["new", kind, "mine"])
+    assert (ended.exit_code, ended.output) == (0, "mine.py\ntest_mine.py\n")
+    assert len((tmp_path / "mine.py").read_text().splitlines()) <= 30
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"]
+    subprocess.run(words, check=True)
+    again = CliRunner().invoke(app, ["new", kind, "mine"])
+    assert (again.exit_code, "mine.py is there already" in again.output) == (2, True)
