@@ -82,7 +82,6 @@ def build() -> Path:
         The path of index.html.
     """
     from nbconvert import HTMLExporter
-    from nbformat.v4.rwbase import rejoin_lines
 
     every, target = record.everything(), workbook.out() / "report"
     done = [run for run in every if run["notebook"] == "50_own" and run["state"] == "done"]
