@@ -238,8 +238,8 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
     if came != needed:
         wrong = sorted(needed.items() ^ came.items())
         raise ValueError(
-            f"{said}need the {len(needed)} tensors of this network; got {len(came)}, and on one side "
-            f"only: {', '.join(f'{name} {shape}' for name, shape in wrong[:6])}"
+            f"{said}need the {len(needed)} tensors of this network; got {len(came)}, and on one "
+            f"side only: {', '.join(f'{name} {shape}' for name, shape in wrong[:6])}"
         )
     network.load_state_dict({key: given[name] for name, key in names.items()})
     return network
