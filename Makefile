@@ -74,10 +74,11 @@ outputs: reproduce ## for developers: keep the miniatures' outputs in notebooks/
 # pip-audit ends with 1 both for a hole and where it could ask nobody: the latter is said
 HOLES := --strict --no-deps --disable-pip --progress-spinner off --requirement requirements.lock
 
-audit: lint ## rules, kills, ten minutes of malformed files, known holes in the lock
+audit: lint ## rules, kills, ten minutes and a table of malformed files, holes in the lock
 	$(PYTEST) tests/test_kill.py tests/test_trust.py
 	$(PYTEST) tests/test_batch.py tests/test_ranks.py -k "kill or user or nobody"
 	$(BIN)/python -m tests.kills --kills 100
+	$(BIN)/python -m tests.tries
 	$(BIN)/python -m tests.audit --seconds 600
 	@$(MAKE) --no-print-directory holes
 

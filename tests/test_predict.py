@@ -183,8 +183,17 @@ def test_folded_batch_norm_moves_no_logit_by_more_than_4e_6(name):
 @pytest.mark.parametrize("file", sorted(AUDIT.glob("weights-*")), ids=lambda file: file.name)
 def test_what_an_audit_found_is_refused_by_its_name_as_weights(file):
     network = models.mlp(classes=3, features=4, channels=1, size=4)
-    with pytest.raises(ValueError, match=f"{file.name} must hold tensors by name"):
+    with pytest.raises(ValueError, match=f"{file.name}(:| must hold tensors by name)"):
         models.weighted(network, file)
+
+
+@pytest.mark.parametrize(
+    "content", [[], torch.zeros(3), {"a": 3}, {3: torch.zeros(3)}, {"model": 3}]
+)
+def test_a_file_that_holds_anything_but_tensors_by_name_is_no_weights(content, tmp_path):
+    torch.save(content, tmp_path / "x.pt")
+    with pytest.raises(ValueError, match=r"x\.pt must hold tensors by name, and nothing else"):
+        models.weighted(models.mlp(classes=3, features=4, channels=1, size=4), tmp_path / "x.pt")
 
 
 def test_a_checkpoint_and_tensors_behind_a_prefix_are_weights(tmp_path):

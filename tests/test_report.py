@@ -18,6 +18,7 @@ from sklearn.metrics import roc_auc_score
 from osnb.base import workbook
 from osnb.book import record, report
 from osnb.book.report import facts
+from osnb.book.report import strange as strange_pages
 from osnb.evidence import gallery, tables
 
 RESOURCES = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
@@ -488,6 +489,39 @@ def imported(tmp_path_factory):
         table = made.folder / "figures" / NOTEBOOKS[1] / "mini" / "table_2b.csv"
         table.write_text(f'a\n"```\n\n```{{include}} {secret}\n```"\n{{download}}`{secret}`\n')
         return report.build().parent
+
+
+def shown(**cell):
+    """The html of an imported notebook of one cell."""
+    whole = {"metadata": {}, "source": "", "execution_count": 1, "outputs": []} | cell
+    book = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [whole]}
+    return strange_pages.cleaned(book)["cells"][0]["source"]
+
+
+@pytest.mark.parametrize("lines", [lambda text: text, lambda text: text.splitlines(True)])
+def test_texts_of_an_imported_notebook_may_be_lists_of_lines_as_jupyter_writes_them(lines):
+    assert "one\n  two" in shown(cell_type="markdown", source=lines("    one\n      two"))
+    said = {"output_type": "stream", "name": "stdout", "text": lines("three\nfour")}
+    drawn = {"output_type": "display_data", "metadata": {}, "data": {"text/html": lines("a\n<b>b")}}
+    found = shown(cell_type="code", source=lines("five\nsix"), outputs=[said, drawn])
+    assert all(x in found for x in ("three\nfour", "a\nb", "five", "six"))
+
+
+@pytest.mark.parametrize("value", [5, None, {"a": 1}, [1], True])
+def test_an_output_of_an_imported_notebook_that_is_no_text_is_left_out(value):
+    for kind in ("image/svg+xml", "image/png", "text/html", "text/plain"):
+        data = {kind: value, "application/x": "y"}
+        out = {"output_type": "display_data", "metadata": {}, "data": data}
+        assert "<pre></pre>" in shown(cell_type="code", outputs=[out])
+
+
+def test_what_nbconvert_cannot_show_is_a_sentence(monkeypatch):
+    def fails(*_):
+        raise KeyError("x")
+
+    monkeypatch.setattr("nbconvert.HTMLExporter.from_notebook_node", fails)
+    with pytest.raises(ValueError, match=r"^nbconvert cannot show it \(KeyError\('x'\)\)$"):
+        shown(cell_type="markdown")
 
 
 @pytest.mark.slow

@@ -225,13 +225,9 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
     Raises:
         ValueError: names or shapes are others, or the file holds more than tensors.
     """
+    said = f"{weights}: " if isinstance(weights, Path) else ""
     if isinstance(weights, Path):
-        try:
-            weights = _tensors(weights)
-        except Exception as error:  # of pickle's own kinds too, and this package imports no pickle
-            if getattr(error, "filename", None):  # the system says which file is not there
-                raise
-            raise ValueError(f"{weights} must hold tensors by name, and nothing else") from None
+        weights = _loaded(weights)
     given = weights.get("model", weights)
     given = {key.removeprefix("module."): value for key, value in given.items()}
     theirs = {_theirs(key): key for key in network.state_dict()} if "conv9.weight" in given else {}
@@ -242,20 +238,28 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
     if came != needed:
         wrong = sorted(needed.items() ^ came.items())
         raise ValueError(
-            f"need the {len(needed)} tensors of this network; got {len(came)}, and on one side "
-            f"only: {', '.join(f'{name} {shape}' for name, shape in wrong[:6])}"
+            f"{said}need the {len(needed)} tensors of this network; got {len(came)}, and on one "
+            f"side only: {', '.join(f'{name} {shape}' for name, shape in wrong[:6])}"
         )
     network.load_state_dict({key: given[name] for name, key in names.items()})
     return network
 
 
-def _tensors(file: Path) -> Any:
-    """What a file of torch or of safetensors holds, where it can hold no code."""
-    if file.suffix == ".safetensors":
-        from safetensors.torch import load_file
+def _loaded(file: Path) -> dict[str, Any]:
+    """The tensors by name, at its top or under "model", of a file that can hold no code."""
+    try:
+        if file.suffix == ".safetensors":
+            from safetensors.torch import load_file
 
-        return load_file(file)
-    return torch.load(file, map_location="cpu", weights_only=True)
+            return load_file(file)
+        content = torch.load(file, map_location="cpu", weights_only=True)
+        given = content.get("model", content)
+        if all(isinstance(k, str) and isinstance(v, Tensor) for k, v in given.items()):
+            return content
+    except Exception as error:  # of pickle's own kinds too, and this package imports no pickle
+        if getattr(error, "filename", None):  # the system says which file is not there
+            raise
+    raise ValueError(f"{file} must hold tensors by name, and nothing else")
 
 
 def _theirs(key: str) -> str:

@@ -36,16 +36,21 @@ def cleaned(notebook: dict[str, Any]) -> dict[str, Any]:
         notebook: of `checking.notebook`.
 
     Raises:
-        ValueError: it is too long.
+        ValueError: it is too long, or nbconvert cannot show it.
     """
     import nbformat
     from nbconvert import HTMLExporter
+    from nbformat.v4.rwbase import rejoin_lines
 
-    book = nbformat.from_dict(notebook)
+    book = rejoin_lines(nbformat.from_dict(notebook))
     for output in [x for cell in book.cells for x in cell.get("outputs", []) if "data" in x]:
-        best = next((form for form in FORMS if form in output.data), "text/plain")
-        output.data = {best: output.data.get(best, "")}
-    html, _ = HTMLExporter(template_name="basic").from_notebook_node(book)
+        texts = {form: data for form, data in output.data.items() if isinstance(data, str)}
+        best = next((form for form in FORMS if form in texts), "text/plain")
+        output.data = {best: texts.get(best, "")}
+    try:
+        html, _ = HTMLExporter(template_name="basic").from_notebook_node(book)
+    except Exception as error:  # of whichever kind: it must not end the report
+        raise ValueError(f"nbconvert cannot show it ({error!r})") from error
     if len(html) > LONG:
         raise ValueError(f"its page would have {len(html):,} characters; {LONG:,} are shown")
     rules = {"tags": TAGS.split(), "attributes": _allowed, "strip": True}
