@@ -310,10 +310,10 @@ def test_notebooks_that_hang_end_at_their_time_limit_and_the_others_are_tried(se
         several.add("hangs", notebook)
         several.write(notebook, "run: mini\n", run="mini")
     process = several.start("run", "params/21_hangs", "params/22_hangs", "--workers", 1,
-                        "--time-limit", 6, "--json", "-", env={"OSNB_GRACE": "1"})  # fmt: skip
+                        "--time-limit", 4, "--json", "-", env={"OSNB_GRACE": "1"})  # fmt: skip
     code, told = ended(process)
     assert (code, told["failed"]) == (1, 2)
-    assert {x["reason"] for x in told["runs"]} == {"TimeLimit: not done after 6 s"}
+    assert {x["reason"] for x in told["runs"]} == {"TimeLimit: not done after 4 s"}
 
 
 @contextmanager
@@ -406,13 +406,8 @@ class Dask:
 
     def stop(self):
         for process in self.processes:
-            process.terminate()
-        for process in self.processes:
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            process.kill()  # a worker whose scheduler is gone takes its time to end
+            process.wait()
 
 
 QUICK = {

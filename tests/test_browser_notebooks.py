@@ -7,9 +7,11 @@ from contextlib import suppress
 from functools import partial
 
 import browser
+import nbformat
 import pytest
 
 from osnb.base import workbook
+from osnb.book import runs
 from osnb.plots import widgets
 
 pytestmark = browser.MARKS
@@ -130,6 +132,20 @@ def test_a_notebook_runs_whole_in_jupyterlab_and_its_widgets_move(opened, page, 
         _moves(page, boxes.nth(number), f"{name}-{number + 1}")
     assert page.evaluate(STATE)["wrong"] == []
     assert (page.said, page.asked) == ([], [])
+
+
+def test_a_notebook_shows_the_pad_and_the_same_answers(lab, opened, page):
+    code = nbformat.v4.new_code_cell("from osnb.teach import touch\n\ntouch.show('pad')")
+    book = nbformat.v4.new_notebook(cells=[code], metadata={"kernelspec": runs.KERNEL})
+    nbformat.write(book, lab[2] / "work" / "pad.ipynb")
+    opened("pad")
+    page.locator(".jp-CodeCell .cm-content").click()
+    page.keyboard.press("Shift+Enter")
+    page.wait_for_selector(".osnb-touch .card.none", timeout=1000 * browser.RUN)
+    page.locator(".osnb-touch select").select_option(label="banana")
+    text, aloud = "Drawing of the test set: banana, known. softmax: ", ".osnb-touch [aria-live]"
+    browser.until(page, lambda: page.locator(aloud).inner_text().startswith(text), browser.START)
+    _shoot(page, "pad-lab")
 
 
 def _run_all(page):

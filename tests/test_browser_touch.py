@@ -1,12 +1,10 @@
 """In a real browser, offline: the pad and the explorers do what the package does."""
 
 import base64
-import json
 import math
 import re
 
 import browser
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +13,6 @@ from test_touch import forward
 
 from osnb import metrics, scores
 from osnb.base.outputs import Outputs
-from osnb.book import report, runs
 from osnb.datasets import quickdraw
 from osnb.evidence import selective
 from osnb.teach import touch
@@ -318,45 +315,6 @@ def test_the_cheapest_threshold_is_the_package_s(opened, width):
     _, coverage = metrics.coverage_at_risk(np.array(last["odds"]), right, risk=0.4)
     assert f"\t{coverage:.3f}\t" in page.locator("table").inner_text()
     seen(page, f"risk-{width}")
-
-
-def test_a_notebook_shows_the_pad_and_the_same_answers(page, tmp_path):
-    code = nbformat.v4.new_code_cell("from osnb.teach import touch\n\ntouch.show('pad')")
-    book = nbformat.v4.new_notebook(cells=[code], metadata={"kernelspec": runs.KERNEL})
-    (tmp_path / "work").mkdir()
-    nbformat.write(book, tmp_path / "work" / "pad.ipynb")
-    with browser.serving(tmp_path, f"--ServerApp.root_dir={tmp_path}/work") as (address, token):
-        page.goto(f"{address}/lab/tree/pad.ipynb?token={token}&reset")
-        page.wait_for_selector(".jp-CodeCell .cm-content", timeout=1000 * browser.START)
-        browser.until(page, lambda: page.evaluate(browser.IDLE), browser.RUN)
-        page.locator(".jp-CodeCell .cm-content").click()
-        page.keyboard.press("Shift+Enter")
-        page.wait_for_selector(".osnb-touch .card.none", timeout=1000 * browser.RUN)
-        page.locator(".osnb-touch select").select_option(label="banana")
-        text = "Drawing of the test set: banana, known. softmax: "
-        browser.until(page, lambda: said(page).startswith(text), 20)
-        if browser.SHOTS:
-            page.screenshot(path=f"{browser.SHOTS}/pad-lab.png")
-        browser.end_kernels(address, token)
-
-
-def test_a_page_of_the_report_frames_the_pad_which_answers_without_a_kernel(page, project):
-    path = project.add("works", "50_fake")
-    project.write("50_fake", "# Device: any.\nrun: small\n")
-    content = json.loads(path.read_text())
-    data, _ = touch.show("pad")._repr_mimebundle_()
-    output = {"output_type": "display_data", "data": data, "metadata": {}}
-    content["cells"][-1]["outputs"] = [output]
-    path.write_text(json.dumps(content))
-    page.context.set_offline(True)
-    page.goto((report.build().parent / "50_fake" / "small.html").as_uri())
-    browser.until(page, lambda: len(page.frames) == 2, browser.START)
-    page.frames[1].locator("select").select_option(label="banana")
-    card = page.frames[1].locator("[data-network=softmax]")
-    browser.until(page, lambda: "banana" in card.inner_text(), browser.START)
-    if browser.SHOTS:
-        page.screenshot(path=f"{browser.SHOTS}/pad-report.png", full_page=True)
-    assert (page.said, page.asked) == ([], [])
 
 
 def said(page):

@@ -57,8 +57,6 @@ def test_help_names_every_command():
 @pytest.mark.parametrize(
     ("text", "words", "reason"),
     [
-        ("run: small\nsed: 1\n", (), "did you mean 'seed'"),
-        ("run: small\nrate: 1e-3\n", (), "write 1.0e-3"),
         ("", (), "is empty"),
         ("run: small\n", ("-p", "seed=one"), "got 'one'"),
         ("run: small\n", ("-p", "rate=1e-3"), "write 1.0e-3"),

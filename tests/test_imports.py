@@ -37,10 +37,12 @@ def test_a_results_notebook_starts_without_torch():
     assert {"numpy", "pandas", "matplotlib"} <= loaded
 
 
-def test_training_brings_along_what_torch_does_and_nothing_else():
+def test_training_brings_along_what_torch_does_and_networks_neither_torchvision_nor_timm():
     code = "import sys, torch\nbefore = {*sys.modules}\nfrom osnb import train\n"
-    code += "print(*{name.split('.')[0] for name in {*sys.modules} - before})"
-    assert {*python(code).split()} & HEAVY <= {"numpy"}
+    told = "print(*{name.split('.')[0] for name in {*sys.modules} - before})"
+    training, networks = python(f"{code}{told}\nfrom osnb import models\n{told}").splitlines()
+    assert {*training.split()} & HEAVY <= {"numpy"}
+    assert not {*networks.split()} & {"torchvision", "timm"}
 
 
 def test_the_command_line_is_there_at_once():
@@ -49,10 +51,6 @@ def test_the_command_line_is_there_at_once():
 
 def test_a_params_file_is_checked_before_anything_heavy_is_imported():
     assert brought("from osnb.book import run") & HEAVY == {"yaml"}
-
-
-def test_networks_wait_with_torchvision_and_timm_until_one_needs_them():
-    assert not brought("from osnb import models") & {"torchvision", "timm"}
 
 
 def test_torchvision_and_timm_import_through_the_guard():

@@ -20,6 +20,7 @@ from osnb.book import record, report
 from osnb.book.report import facts
 from osnb.book.report import strange as strange_pages
 from osnb.evidence import gallery, tables
+from osnb.teach import touch
 
 RESOURCES = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 NOTEBOOKS = ("10_palechor_protocols", "13_palechor_results", "20_vaze_splits")
@@ -83,10 +84,12 @@ def begun(project):
 
 
 def headless(project):
-    """Another notebook, without a heading of the first level."""
+    """Another notebook, without a heading of the first level; it shows the pad."""
     path = project.add("works", "50_fake")
     content = json.loads(path.read_text())
     content["cells"] = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
+    output = {"output_type": "display_data", "data": touch.show("pad")._repr_mimebundle_()[0]}
+    content["cells"][-1]["outputs"] = [output | {"metadata": {}}]
     content["cells"].append({"cell_type": "markdown", "metadata": {}, "source": "#### Deep"})
     path.write_text(json.dumps(content | {"nbformat": 4, "nbformat_minor": 4}))
 
@@ -545,6 +548,20 @@ def test_of_an_imported_run_nothing_but_text_and_pictures_is_shown(imported):
 @pytest.mark.parametrize("number", range(len(NONE)))
 def test_an_executed_notebook_that_is_none_is_named_and_the_report_is_made(imported, number):
     assert "It is not shown: " in Page(imported / NOTEBOOKS[1] / f"none{number}.html").text
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not browser.CHROME, reason="no browser is installed")
+def test_browsers_frame_the_pad_which_answers_without_a_kernel(built, page):
+    page.context.set_offline(True)
+    page.goto((built / "50_fake" / "small.html").as_uri())
+    browser.until(page, lambda: len(page.frames) == 2, browser.START)
+    page.frames[1].locator("select").select_option(label="banana")
+    card = page.frames[1].locator("[data-network=softmax]")
+    browser.until(page, lambda: "banana" in card.inner_text(), browser.START)
+    if browser.SHOTS:
+        page.screenshot(path=f"{browser.SHOTS}/pad-report.png", full_page=True)
+    assert (page.said, page.asked) == ([], [])
 
 
 @pytest.mark.slow

@@ -321,6 +321,7 @@ def test_a_run_without_its_data_fails_before_a_kernel_starts(project, monkeypatc
 def test_a_run_is_executed_recorded_and_published(works, project):
     plan = run.plan(works, {"seed": 4})
     end = run.execute(plan)
+    told_with_what(end)
     assert end == record.read(plan.directory)
     assert end["state"] == "done"
     assert (end["parameters"], end["inputs"]) == (plan.parameters, {})
@@ -334,6 +335,17 @@ def test_a_run_is_executed_recorded_and_published(works, project):
     assert "".join(executed["cells"][-1]["outputs"][0]["text"]) == f"{sys.executable}\n"
     names = sorted(path.name for path in plan.directory.parent.iterdir())
     assert names == ["small-seed4"]
+
+
+def told_with_what(end):
+    """run.json says with what and how much a run was made."""
+    assert end["used"]["device"] == "cpu"
+    assert 30e6 < end["used"]["memory"] < 3e9
+    assert end["seed"] == 4
+    assert end["processor"]
+    assert end["checklist"]["command"].endswith("-r run small-seed4 -p rate 0.25 -p seed 4")
+    assert end["checklist"]["hyperparameters"]["rate"] == 0.25
+    assert end["checklist"]["runtime in seconds"] == end["seconds"]
 
 
 def test_a_kernel_that_a_person_installed_is_not_taken(works, tmp_path, monkeypatch):
@@ -402,22 +414,12 @@ def test_a_full_disk_fails_the_run_and_leaves_no_part_of_a_notebook(works, monke
     assert os.listdir(plan.directory.parent) == ["small"]
 
 
-def test_a_kernel_that_dies_fails_the_run_in_the_cell_that_it_died_in(project):
-    project.add("kernel_dies", "90_dies")
-    plan = run.plan(project.write("90_dies", "run: small\n"))
-    end = run.execute(plan)
-    assert (end["state"], end["error"]["name"]) == ("failed", "DeadKernelError")
-    assert end["error"]["cell"] == 3
-    assert (plan.directory / "executed.ipynb").is_file()
-
-
-@pytest.mark.parametrize("way", ["raise SystemExit", "import sys\nsys.exit(0)"])
-def test_a_notebook_that_leaves_before_its_end_has_failed(project, way):
+def test_a_notebook_that_leaves_before_its_end_has_failed(project):
     """papermill alone says nothing of the cells that were not executed."""
     source = project.add("works", "90_leaves")
     content = json.loads(source.read_text())
     code = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
-    code[2]["source"] = [way]
+    code[2]["source"] = ["import sys\nsys.exit(0)"]
     source.write_text(json.dumps(content))
     end = run.execute(run.plan(project.write("90_leaves", "run: small\n")))
     assert end["state"] == "failed"
@@ -443,16 +445,6 @@ def test_a_training_run_without_scores_has_failed(project):
     assert "wrote no scores.parquet" in end["error"]["value"]
 
 
-def test_a_failed_run_that_is_repaired_is_done(project):
-    project.add("raises_in_third_cell", "90_works")
-    file = project.write("90_works", "run: small\n")
-    assert run.execute(run.plan(file))["state"] == "failed"
-    project.add("works", "90_works")
-    end = run.execute(run.plan(file))
-    assert end["state"] == "done"
-    assert "error" not in end
-
-
 def test_a_run_that_is_too_late_is_interrupted_and_has_failed(project):
     project.add("waits", "90_waits")
     plan = run.plan(project.write("90_waits", "run: small\n"))
@@ -470,10 +462,13 @@ def test_one_that_does_not_heed_the_interrupt_is_killed(project, monkeypatch):
     assert end["attempts"] == []
 
 
-def test_a_kernel_that_died_is_started_again_but_not_for_ever(project):
+def test_a_kernel_that_died_is_started_again_but_not_for_ever_and_its_cell_is_named(project):
     project.add("kernel_dies", "90_dies")
-    end = run.once(run.plan(project.write("90_dies", "run: small\n")))
+    plan = run.plan(project.write("90_dies", "run: small\n"))
+    end = run.once(plan)
     assert (end["state"], end["error"]["name"]) == ("failed", "DeadKernelError")
+    assert end["error"]["cell"] == 3
+    assert (plan.directory / "executed.ipynb").is_file()
     assert [each["state"] for each in end["attempts"]] == ["failed", "failed"]
 
 
@@ -750,7 +745,7 @@ def test_what_is_published_already_is_not_touched(tmp_path):
     assert (target / "a.svg").stat().st_ino == before
 
 
-def test_a_notebook_keeps_outputs_and_nothing_else_of_its_execution(works, project):
+def test_a_notebook_keeps_outputs_of_its_own_code_and_nothing_else_of_its_execution(works):
     plan = run.plan(works)
     run.execute(plan)
     before = json.loads(plan.source.read_text())
@@ -766,6 +761,9 @@ def test_a_notebook_keeps_outputs_and_nothing_else_of_its_execution(works, proje
     once = plan.source.read_bytes()
     runs.keep_outputs(plan.source, plan.directory / "executed.ipynb")
     assert plan.source.read_bytes() == once
+    plan.source.write_text(once.decode().replace("print(sys.executable)", "print(1)"))
+    with pytest.raises(ValueError, match=r"other code .* in code cell 4"):
+        runs.keep_outputs(plan.source, plan.directory / "executed.ipynb")
 
 
 def test_neither_widget_ids_nor_other_numbers_nor_stray_metadata_are_kept(tmp_path):
@@ -785,15 +783,6 @@ def test_neither_widget_ids_nor_other_numbers_nor_stray_metadata_are_kept(tmp_pa
     assert kept["metadata"] == kept_too
     assert kept["outputs"][0]["data"] == {"text/plain": "interactive(...)"}
     assert kept["execution_count"] == kept["outputs"][0]["execution_count"] == 1
-
-
-def test_outputs_of_other_code_are_not_kept(works, project):
-    plan = run.plan(works)
-    run.execute(plan)
-    text = plan.source.read_text()
-    plan.source.write_text(text.replace("print(sys.executable)", "print(1)"))
-    with pytest.raises(ValueError, match=r"other code .* in code cell 4"):
-        runs.keep_outputs(plan.source, plan.directory / "executed.ipynb")
 
 
 # run.json
@@ -845,6 +834,8 @@ def test_every_attempt_is_remembered_in_brief_and_a_queued_one_is_none(project):
     project.add("works", "90_works")
     record.queue(run.plan(file).directory, RUN)
     end = run.execute(run.plan(file))
+    assert end["state"] == "done"
+    assert "error" not in end
     (before,) = end["attempts"]
     assert (before["state"], before["reason"]) == ("failed", "KeyError: 'absent'")
     assert record.seconds(record.read(run.plan(file).directory)) == end["seconds"]
@@ -858,17 +849,6 @@ def test_a_run_that_another_process_makes_is_not_queued(works):
     with record.lock(directory):
         record.queue(directory, RUN)
     assert record.read(directory)["state"] == "running"
-
-
-def test_run_json_tells_with_what_and_how_much_it_was_made(works):
-    end = run.execute(run.plan(works))
-    assert end["used"]["device"] == "cpu"
-    assert 30e6 < end["used"]["memory"] < 3e9
-    assert end["seed"] == 0
-    assert end["processor"]
-    assert end["checklist"]["command"].endswith("-r run small -p rate 0.25")
-    assert end["checklist"]["hyperparameters"]["rate"] == 0.25
-    assert end["checklist"]["runtime in seconds"] == end["seconds"]
 
 
 WHOLE = {"notebook": "90_works", "run": "small", "parameters": {}, "state": "done"}
