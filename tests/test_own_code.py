@@ -184,7 +184,8 @@ def test_a_finished_run_of_ones_own_is_scored_by_a_score_that_came_later(folder)
     run = planned(folder)
     execute(run, through=trained)
     assert osnb("predict", "own", "-p", "rules=mine:margin", "-p", "power=2")[0] == 0
-    found = tables.read(folder / "runs/21_vaze_train/own-power2.0-rulesmine=3Amargin/scores.parquet")
+    name = "own-power2.0-rulesmine=3Amargin"
+    found = tables.read(run.directory.with_name(name) / "scores.parquet")
     before = tables.read(run.directory / "scores.parquet")
     np.testing.assert_allclose(found["max_logit"], before["max_logit"], atol=1e-5)
     assert (found["margin"] >= 0).all()
