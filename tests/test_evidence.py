@@ -175,6 +175,8 @@ def test_runs_with_different_test_samples_are_refused_and_named(runs):
     runs(groups=("near", "far", "far"))
     with pytest.raises(ValueError, match="r0 and r1 have different ones"):
         evidence(runs.frame(), "roles", ["odin"], resamples=0)
+    two = runs.frame().assign(benchmark=["cifar10", "closed_ten"])  # in one data set's place
+    assert len(evidence(two, "roles", ["odin"], resamples=0).keys)
 
 
 def test_intervals_over_classes_are_wider_where_classes_differ(runs):

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from letter import commands
 from PIL import Image
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from osnb import datasets, losses, models, protocols
-from osnb.base import user, workbook
+from osnb.base import user
 from osnb.book.cli import app
 from osnb.book.run import plan
 from osnb.experiment import Experiment, Machine, examined, predicted, pretraining
@@ -268,13 +269,6 @@ def test_a_vision_transformer_is_told_the_side_and_the_channels():
     assert net(torch.rand(2, 1, 64, 64)).logits.shape == (2, 3)
 
 
-def commands():
-    """The lines of the page's blocks of shell, each with the block that it is in."""
-    page = workbook.PACKAGE / "docs" / "your-own.md"
-    blocks = page.read_text().split("```sh\n")[1:]
-    return [block.partition("```")[0].split("\n")[:-1] for block in blocks]
-
-
 def call(line, monkeypatch):
     """Do what a line of the page says."""
     import shlex
@@ -296,7 +290,7 @@ def call(line, monkeypatch):
 def test_the_commands_of_the_page_work_in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OSNB_OUT", raising=False)
-    for line in [line for block in commands() for line in block]:
+    for line in commands():
         call(line, monkeypatch)
         monkeypatch.delenv("OSNB_OUT", raising=False)
     here = tmp_path / "my"
@@ -395,6 +389,16 @@ def test_pixels_of_timm_are_those_of_its_own_config_in_training_and_for_new_imag
     assert len(both) == len(table) > 12
     np.testing.assert_allclose(both["max_logit"], both["max_logit_new"], rtol=1e-4, atol=1e-5)
     assert both["max_logit"].nunique() > 12
+
+
+def test_a_network_that_is_there_sees_pixels_as_normalise_says(folder):
+    code = "return nn.Sequential(nn.Flatten(), nn.Linear(192, classes))"
+    (folder / "net.py").write_text(f"from torch import nn\ndef net(*, classes):\n    {code}\n")
+    network = predicted.own("net:net", experiment("normalise=cifar").parts(Machine()))
+    mean, std = (torch.tensor(x)[:, None, None] for x in models.NORMALISE["cifar"])
+    images = torch.rand(4, 3, 8, 8)
+    expected = network[1](((images - mean) / std).flatten(1))
+    torch.testing.assert_close(network(images), expected)
 
 
 def test_pixels_of_timm_need_a_network_of_timm(folder):

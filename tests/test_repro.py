@@ -43,6 +43,9 @@ def test_results_go_where_the_environment_says(project, tmp_path, monkeypatch):
     assert workbook.out() == project.folder
     (own / "runs").mkdir()
     assert workbook.out() == own
+    (inside := project.folder / "my" / "runs").mkdir(parents=True)
+    monkeypatch.chdir(inside.parent)
+    assert workbook.out() == inside.parent
     monkeypatch.chdir(project.folder)
     assert workbook.out() == project.folder
 

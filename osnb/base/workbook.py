@@ -73,13 +73,12 @@ def versions(*names: str) -> dict[str, str]:
 def out() -> Path:
     """The folder that runs/, figures/ and report/ are written under: $OSNB_OUT, else the project.
 
-    But the working folder where there is no clone, or where it lies elsewhere and holds runs/.
+    But the working folder where there is no clone, or where it is another one and holds runs/.
     """
     if os.environ.get("OSNB_OUT"):
         return Path(os.environ["OSNB_OUT"]).resolve()
     here = Path.cwd()
-    elsewhere = not here.is_relative_to(root()) and (here / "runs").is_dir()
-    return here if elsewhere or root() == INSTALLED else root()
+    return here if (here / "runs").is_dir() or root() == INSTALLED else root()
 
 
 def data(folder: str, reader: str = "") -> Path:

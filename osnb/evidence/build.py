@@ -229,20 +229,21 @@ class Draws:
     unit: str
     seed: int
     resamples: int
-    known: dict[str, tuple[int, str]] = field(default_factory=dict)
+    known: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
 
-    def __call__(self, rows: pd.DataFrame, name: str, run: str) -> np.ndarray:
+    def __call__(self, rows: pd.DataFrame, name: str, run: Mapping[str, Any]) -> np.ndarray:
         """(1 + R, N) copies of each of N samples, the same for all that ask under a name.
 
         Raises:
-            ValueError: another run had other samples under this name.
+            ValueError: another run of its benchmark had other samples under this name.
         """
         samples = hash((*rows["sample"], *rows["class"]))
-        first, other = self.known.setdefault(name, (samples, run))
+        key = str(run.get("benchmark", "")), name  # two may be in the place of one data set
+        first, other = self.known.setdefault(key, (samples, run["run"]))
         if first != samples:
             raise ValueError(
                 f"runs are compared sample by sample, so they need the same test samples; "
-                f"{other} and {run} have different ones ({name})"
+                f"{other} and {run['run']} have different ones ({name})"
             )
         if not self.resamples:
             return np.ones((1, len(rows)), np.uint16)
@@ -259,14 +260,14 @@ def _measured(
     known = scores[scores["role"] == "known"]
     where = " ".join(str(run[name]) for name in tasks.draw)
     right = (known["pred"] == known["label"]).to_numpy()
-    drawn = draws(known, f"{where} known", run["run"])
+    drawn = draws(known, f"{where} known", run)
     columns = [name for name in scores if name not in tables.COLUMNS]
     printed = printed_as(rules[0], run, columns, every=rules[1])
     for part in tasks.parts(scores, run):
         asked = tasks.asked.get(part.task, tasks.asked[""])
         names = [name for name in metrics.MEASURES if NAMES.get(name, name) in asked]
         if part.rows is not None:
-            both = drawn, draws(part.rows, f"{where} {part.draw}", run["run"])
+            both = drawn, draws(part.rows, f"{where} {part.draw}", run)
         for rule, name in printed.items():
             if part.rows is None:
                 numbers = _wrong(known[rule].to_numpy(), right, drawn)

@@ -66,8 +66,8 @@ def _score(name: str, experiment: Experiment, _: Machine) -> None:
     function = partial(scores.POST_HOC[name], **layers.named(experiment.settings["rules"])[1])
     form = "score(out, *, known, **settings), out.logits (N, C) and out.features (N, D) of numpy"
     out = Outputs(*_random(CLASSES + 1)[:2])
-    value = np.asarray(called(name, form, partial(function, known=CLASSES), out))
-    _one_each(name, torch.from_numpy(value) if value.dtype.kind == "f" else value)
+    value = called(name, form, lambda: np.asarray(function(out, known=CLASSES), np.float64))
+    _one_each(name, torch.from_numpy(value))
 
 
 def _read(name: str, experiment: Experiment, machine: Machine) -> None:
@@ -136,7 +136,7 @@ def called(name: str, form: str, function: Callable, *given: Any, **more: Any) -
 def _one_each(name: str, value: Any) -> torch.Tensor:
     """The values, if there is a finite one for each row."""
     if not isinstance(value, torch.Tensor) or value.shape != (ROWS,) or not value.isfinite().all():
-        came = tuple(value.shape) if hasattr(value, "shape") else type(value).__name__
+        came = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
         raise ValueError(
             f"{name} needs one finite value for each of {ROWS} samples; it gave {came}"
         )

@@ -15,7 +15,7 @@ from osnb.datasets.augment import AUGMENT
 from osnb.experiment.examined import answered, called
 from osnb.experiment.parts import STILL, Parts, sized
 from osnb.experiment.scored import Scores
-from osnb.experiment.trained import members
+from osnb.experiment.trained import members, normalised
 
 if TYPE_CHECKING:
     from osnb.experiment import Experiment
@@ -58,7 +58,7 @@ def loaded(
         ValueError: a file has the weights of another network, there are too few or too many, or
             the own network is none for these images and classes.
     """
-    network = own(model, parts.outputs) if model else experiment.network(parts)
+    network = own(model, parts) if model else experiment.network(parts)
     networks = members(network)
     if len(networks) != len(files):
         raise ValueError(f"need {len(networks)} files of weights; got {len(files)}")
@@ -93,17 +93,18 @@ def of_new(made: Scores, place: Path) -> tuple[pd.DataFrame, datasets.Batches]:
     return made.rows("new", "", batches, said), batches
 
 
-def own(name: str, classes: int) -> nn.Module:
-    """Somebody's own network, from module:name.
+def own(name: str, parts: Parts) -> nn.Module:
+    """Somebody's own network, from module:name; it normalises images if the settings say so.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: it takes no classes=K, or what it gives is no network.
     """
+    classes = parts.outputs
     made = called(name, f"network(*, classes={classes})", user.load(name), classes=classes)
     if not isinstance(made, nn.Module):
         raise ValueError(f"{name} must give a torch.nn.Module; got {type(made).__name__}")
-    return made
+    return normalised(made, parts)
 
 
 class Answering(nn.Module):

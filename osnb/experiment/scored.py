@@ -204,7 +204,7 @@ class Scores:
 
     def _of(self, rule: Callable[..., np.ndarray]) -> Rule:
         """A rule that reads outputs alone."""
-        return lambda _, said: rule(said, known=self.known)
+        return lambda _, said: np.asarray(rule(said, known=self.known), np.float64)
 
     def _odin(self, temperature: float, epsilon: float, batches: Batches, _: Any) -> np.ndarray:
         """Log-odds of the largest softmax after a step of epsilon, at a temperature."""

@@ -34,19 +34,20 @@ def network(experiment: "Experiment", parts: Parts) -> nn.Module:
     name, how = layers.named(settings["network"])
     shape = {"classes": parts.outputs, "channels": parts.images.shape[0]}
     build = models.MODELS.bind(name, **how, **shape, size=parts.images.shape[1])
-    norm, pixels = settings.get("normalise"), {"channels": shape["channels"]}
-    pixels |= {"backbone": how.get("backbone", "")}
-
-    def make() -> nn.Module:
-        made = build()
-        return (models.normalising(made, norm, **pixels) if norm else made).to(where)
-
     where = train.device()
     workbook.seed_all(experiment.seed)
-    networks = [make() for _ in parts.train]
+    networks = [normalised(build(), parts).to(where) for _ in parts.train]
     for each, batches in zip(networks, parts.train, strict=True):
         train.begin(each, batches)
     return nn.ModuleList(networks) if settings["answer"]["name"] == "ensemble" else networks[0]
+
+
+def normalised(network: nn.Module, parts: Parts) -> nn.Module:
+    """The network, which normalises its images if the settings say so."""
+    pixels = {"channels": parts.images.shape[0]}
+    pixels |= {"backbone": parts.settings["network"].get("backbone", "")}
+    norm = parts.settings.get("normalise")
+    return models.normalising(network, norm, **pixels) if norm else network
 
 
 def criterion(experiment: "Experiment", parts: Parts) -> Callable:

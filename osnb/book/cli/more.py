@@ -3,6 +3,7 @@
 import json as text
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -299,39 +300,26 @@ def example(
     print(f"cd {folder}\nosnb run 21_vaze_train --dry-run\nosnb run 21_vaze_train 50_own")
 
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the function, and of its file.")]
+def _of_kind(kind: str) -> Callable:
+    """The command that writes a function of one's own and its test, with the name in them."""
+
+    def write(name: Annotated[str, typer.Argument(help="Of the function, and of its file.")]):
+        if not name.isidentifier():
+            raise ValueError(f"a {kind} has the name of a Python function; got {name!r}")
+        files = {f"{name}.py": f"{kind}.txt", f"test_{name}.py": f"test_{kind}.txt"}
+        if there := [file for file in files if Path(file).exists()]:
+            raise ValueError(f"{there[0]} is there already: choose another name")
+        for file, template in files.items():
+            text = (TEMPLATES / template).read_text(encoding="utf8").replace("NAME", name)
+            Path(file).write_text(text, encoding="utf8")
+            print(file)
+
+    return write
 
 
-@new.command()
-def loss(name: Name):
-    """A loss and its test, NAME.py and test_NAME.py; use it by -p loss=NAME:NAME."""
-    _begin("loss", name)
-
-
-@new.command()
-def score(name: Name):
-    """A score and its test, NAME.py and test_NAME.py; use it by -p rules=NAME:NAME."""
-    _begin("score", name)
-
-
-@new.command()
-def reader(name: Name):
-    """A reader and its test, NAME.py and test_NAME.py; use it by -p reader=NAME:NAME."""
-    _begin("reader", name)
-
-
-def _begin(kind: str, name: str) -> None:
-    """Write the two files of a kind, with the name in them."""
-    if not name.isidentifier():
-        raise ValueError(f"a {kind} has the name of a Python function; got {name!r}")
-    files = {f"{name}.py": f"{kind}.txt", f"test_{name}.py": f"test_{kind}.txt"}
-    if there := [file for file in files if Path(file).exists()]:
-        raise ValueError(f"{there[0]} is there already: choose another name")
-    for file, template in files.items():
-        text = (TEMPLATES / template).read_text(encoding="utf8").replace("NAME", name)
-        Path(file).write_text(text, encoding="utf8")
-        print(file)
-
+for kind, part in {"loss": "loss", "score": "rules", "reader": "reader"}.items():
+    use = f"A {kind} and its test, NAME.py and test_NAME.py; use it by -p {part}=NAME:NAME."
+    new.command(kind, help=use)(_of_kind(kind))
 
 COMMANDS = (report, docs, export, import_, verify, check, course, doctor, claims, outputs)
 COMMANDS += (protocol, artefacts)
