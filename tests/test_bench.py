@@ -94,7 +94,9 @@ def test_all_candidates_agree_and_the_report_is_printed_and_written(monkeypatch,
 
 def test_a_step_and_a_prediction_are_timed_and_compute_alike():
     report = training.compare(rounds=1, cases={"conv": training.Case(6, 16, 12)})
-    step, predict = report["lines"]
+    step, predict, fold = report["lines"]
+    assert fold["plain"] > 0 < fold["ours"]
+    assert {*report["ratios"]} == {"conv", "conv predict", "conv fold"}
     assert step["plain"] > 0 < step["ours"]
     assert abs(np.subtract(*predict["auroc"].values())) <= 0.1
     assert any("GPU" in line or "threads" in line for line in training.show(report)[1:])

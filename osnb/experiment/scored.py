@@ -49,11 +49,21 @@ class Scores:
     """What a trained network says of the test images, and the rules that read it.
 
     Attributes:
+        network: for what needs its gradients or its parts: ODIN, a method's own score.
+        still: for plain passes; the same network, or one that says the same in less time.
         selection: AUROC of each setting of the rules whose settings are chosen, or none.
     """
 
-    def __init__(self, network: nn.Module, parts: Parts, directory: Path, rules: str | None = None):
+    def __init__(
+        self,
+        network: nn.Module,
+        parts: Parts,
+        directory: Path,
+        rules: str | None = None,
+        still: nn.Module | None = None,
+    ):
         self.network, self.parts, self.directory = network, parts, directory
+        self.still = network if still is None else still
         self.settings, self.known = parts.settings, parts.known
         self.selection: pd.DataFrame | None = None
         make = {"plain": dict, "fitted": self.fitted, "chosen": self.chosen}
@@ -75,9 +85,9 @@ class Scores:
         answer = self.settings["answer"]
         if answer["name"] == "mcdropout":
             drawn = {"samples": answer["samples"], "seed": self.settings["seed"]}
-            return train.dropout(self.network, batches, **drawn)
+            return train.dropout(self.still, batches, **drawn)
         look = train.mirrored if answer["name"] == "mirrored" else train.predict
-        outs = [look(each, batches) for each in members(self.network)]
+        outs = [look(each, batches) for each in members(self.still)]
         return outs[0] if len(outs) == 1 else scores.ensemble(outs, mean=answer["mean"])
 
     def table(self) -> pd.DataFrame:
@@ -124,7 +134,7 @@ class Scores:
         how = self.settings["rules"]
         out, target = self._seen()
         if self.settings["training"]["name"] == "osrci":
-            made = train.predict(self.network, methods.made(self.directory))
+            made = train.predict(self.still, methods.made(self.directory))
             out = Outputs(*map(np.concatenate, zip(out[:2], made[:2], strict=True)))
             target = np.append(target, [NEGATIVE] * len(made.logits))
         return {
@@ -156,7 +166,7 @@ class Scores:
             raise ValueError(f"alphas: need one of at most K = {self.known} classes; got {came}")
         self._openmax(out, target, max(tails), tops[0])  # refuses classes that lack right images
         pair = self.parts.held_out, self.parts.batches(self.parts.of("val", "negative"))
-        pair = [(batches, train.predict(self.network, batches)) for batches in pair]
+        pair = [(batches, train.predict(self.still, batches)) for batches in pair]
         heats = product(map(float, how["temperatures"]), map(float, how["epsilons"]))
         rules = {
             "odin": lambda *setting: partial(self._odin, *setting),
@@ -172,7 +182,7 @@ class Scores:
     def _seen(self) -> tuple[Outputs, np.ndarray]:
         """What the network says of the training images, unshuffled, and their labels."""
         rows = self.parts.taught
-        return train.predict(self.network, self.parts.batches(rows)), rows["label"].to_numpy()
+        return train.predict(self.still, self.parts.batches(rows)), rows["label"].to_numpy()
 
     def _openmax(
         self, out: Outputs, target: np.ndarray, tail: int, alpha: int, of: str = "logits"
