@@ -149,9 +149,12 @@ def table(*, resamples: int = 1000) -> pd.DataFrame:
     Returns:
         paper, artefact, `KEY`, method, print, ours, difference (NaN where it takes none), low, high
         and unit, sd and of (how many splits or seeds), epochs ("600 of 600"), within (points: 1,
-        2, further, or nothing), reason (why none is taken, else what is otherwise), run.
+        2, further, or nothing), reason (why none is taken, else what is otherwise), variation (of a
+        far set: AUROC of total variation alone) and solved, see `kim2021.variation`, run.
     """
     both = cells().merge(ours(resamples=resamples), on=KEY)
+    alone = kim2021.variation("paper").query("task == 'far'").drop(columns=["images", "rougher"])
+    both = both.merge(alone, on=["place", "task", "source"], how="left")
     why = [barred(row) for row in both.to_dict("records")]
     facts = [otherwise(row) for row in both.to_dict("records")]
     gap = (both["own"] - both["value"]).where([not x for x in why]).astype(float)
@@ -161,7 +164,8 @@ def table(*, resamples: int = 1000) -> pd.DataFrame:
     both = both.assign(reason=[x or y for x, y in zip(why, facts, strict=True)], epochs=epochs)
     both = both.rename(columns={"value": "print", "own": "ours"})
     columns = ["paper", "artefact", *KEY, "method", "print", "ours", "difference", "low", "high"]
-    return both[[*columns, "unit", "sd", "of", "epochs", "within", "reason", "run"]]
+    columns += ["unit", "sd", "of", "epochs", "within", "reason", "variation", "solved", "run"]
+    return both[columns]
 
 
 def counted(made: pd.DataFrame) -> str:
@@ -188,7 +192,9 @@ def shown(made: pd.DataFrame) -> pd.DataFrame:
         spread = f"{row['sd']:.3f} ({row['of']})" if row["of"] > 1 else "one"
         more = {"difference": gap, "deviation (of)": spread, "epochs": row["epochs"]}
         head = {"of": row["paper"], "artefact": row["artefact"], "compared": cell}
-        rows.append(head | numbers | more | {"remark": row["reason"]})
+        told = f"total variation alone: AUROC {row['variation']:.3f}" + f" {row['solved']}".rstrip()
+        remark = [row["reason"], told * (row["variation"] == row["variation"])]
+        rows.append(head | numbers | more | {"remark": ", ".join(filter(None, remark))})
     columns = ["of", "artefact", "compared", "paper", "own data", "95 %", "difference"]
     columns += ["deviation (of)", "epochs", "remark"]
     last = dict.fromkeys(columns, "") | {"of": "all", "compared": counted(made)}

@@ -73,9 +73,7 @@ class Scores:
     @cached_property
     def sets(self) -> list[tuple]:
         """Source, groups, batches and outputs of every test set."""
-        source, test = self.settings["reader"]["name"], self.parts.test
-        sets = [(source, self._groups(test.rows), test), *self.parts.far]
-        return [(*each, self.says(each[-1])) for each in sets]
+        return [(*each, self.says(each[-1])) for each in self.parts.tests]
 
     def says(self, batches: Batches) -> Outputs:
         """What the networks of the run together say of an unshuffled pass.
@@ -109,13 +107,6 @@ class Scores:
             columns["own"] = methods.OWN.bind(method, known=known, **own)(out)
         table = rows.rename(columns={"wnid": "class"}).assign(source=source, group=group, **columns)
         return table[[*tables.COLUMNS, *(name for name in columns if name != "pred")]]
-
-    def _groups(self, rows: pd.DataFrame) -> pd.Series | str:
-        """easy, near, far, ... as the protocol has it for each image's class."""
-        classes = self.parts.classes
-        if "bin" not in classes:
-            return ""
-        return rows["wnid"].map(classes.set_index("wnid")["bin"]).fillna("")
 
     def means(self) -> pd.DataFrame:
         """Mean softmax of each class's images over the known classes, one row per class."""
