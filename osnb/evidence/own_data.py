@@ -16,10 +16,10 @@ from osnb import metrics
 from osnb.base import stamps
 from osnb.evidence import across, claims, kim2021, names, tables
 from osnb.evidence.build import evidence
-from osnb.evidence.names import UNKNOWN
+from osnb.evidence.names import TASKS, UNKNOWN
 from osnb.experiment import layers
 
-MANY = 20  # classes on either side from which on other classes are drawn, and not other images
+MANY = 20  # classes on either side of a cell from which on other classes are drawn, not images
 POINT = 0.01
 KEY = ["place", "split", "printed", "task", "source", "metric"]
 OURS = [*KEY, "method", "own", "low", "high", "unit", "sd", "of", "own_epochs", "precision"]
@@ -95,21 +95,30 @@ def _measured(runs: pd.DataFrame, tasks: str, paper: str, resamples: int) -> pd.
     """Cells of the runs of one benchmark, method and regime: their mean, and each split's."""
     first, over = runs.iloc[0], "splits" if paper == "vaze2022" else "seeds"
     scores = tables.read(first["path"])
-    sides = scores.groupby(scores["role"] == "known")["class"].nunique()
-    unit = "class" if sides.min() >= MANY else "sample"
-    numbers = evidence(runs, tasks, paper, unit=unit, resamples=resamples)
+    known = scores.loc[scores["role"] == "known", "class"].nunique()
+    few = {
+        (part.task, part.source)
+        for part in TASKS[tasks].parts(scores, first)
+        if min(known, known if part.rows is None else part.rows["class"].nunique()) < MANY
+    }
     by, rows = ["place", "printed", "task", "source"], []
-    means = across.summary(numbers, *by, over=over).assign(split="")
-    means["of"] = means[over].map(lambda x: len(x.split(", ")) if isinstance(x, str) else x)
-    rows.append(means.rename(columns={f"sd_{over}": "sd"}))
-    if over == "splits":
-        each = across.summary(numbers, *by, "split").rename(columns={"sd_seeds": "sd"})
-        rows.append(each.assign(of=each["seeds"]))
+    for unit in ("class", "sample"):
+        numbers = evidence(runs, tasks, paper, unit=unit, resamples=resamples)
+        pairs = zip(numbers.keys["task"], numbers.keys["source"], strict=True)
+        numbers = numbers.only(np.array([(pair in few) == (unit == "sample") for pair in pairs]))
+        if numbers.keys.empty:
+            continue
+        means = across.summary(numbers, *by, over=over).assign(split="", unit=unit)
+        means["of"] = means[over].map(lambda x: len(x.split(", ")) if isinstance(x, str) else x)
+        rows.append(means.rename(columns={f"sd_{over}": "sd"}))
+        if over == "splits":
+            each = across.summary(numbers, *by, "split").rename(columns={"sd_seeds": "sd"})
+            rows.append(each.assign(of=each["seeds"], unit=unit))
     table = pd.concat(rows, ignore_index=True).rename(columns={"value": "own"})
     table["source"] = table["source"].replace(kim2021.SETS["cifar"])
     whole = layers.catalogue("benchmarks")["benchmarks"][first["benchmark"]]["paper"]
     missing = sorted({*whole.get("also", "").split()} - {*first["also"].split()})
-    table = table.assign(method=first["method"], unit=unit, own_epochs=runs["epochs"].min())
+    table = table.assign(method=first["method"], own_epochs=runs["epochs"].min())
     table = table.assign(precision=first["precision"], missing=" ".join(missing))
     return table[OURS]
 
@@ -162,6 +171,8 @@ def table(*, resamples: int = 1000) -> pd.DataFrame:
     epochs = both["own_epochs"].astype(str) + " of " + both["epochs"].astype(str)
     both = both.assign(within=np.select(steps, ["1", "2", "further"], ""), difference=gap)
     both = both.assign(reason=[x or y for x, y in zip(why, facts, strict=True)], epochs=epochs)
+    unexplained = (both["within"] == "further") & (both["reason"] == "")
+    both["reason"] = both["reason"].mask(unexplained, "no reason found: same settings")
     both = both.rename(columns={"value": "print", "own": "ours"})
     columns = ["paper", "artefact", *KEY, "method", "print", "ours", "difference", "low", "high"]
     columns += ["unit", "sd", "of", "epochs", "within", "reason", "variation", "solved", "run"]

@@ -1,4 +1,4 @@
-"""What trainings of the papers' length cost: floating-point operations, and hours worked out of them.
+"""What trainings of the papers' length cost: operations, and hours worked out of them.
 
 Nothing is timed. Operations are counted by torch on one image; how many a machine does in a second
 is given, from a step that was timed (`train`) or from what somebody claims of a GPU.
@@ -17,7 +17,7 @@ FAIR = 60  # seconds for 600 epochs of it on one H200, a step captured as one gr
 
 
 class Case(NamedTuple):
-    """A training of a paper: images of an epoch, their edge, known classes, and how many trainings."""
+    """A training of a paper: images of an epoch, their edge, known classes, how many trainings."""
 
     benchmark: str
     images: int
@@ -114,8 +114,8 @@ def show(report: Mapping) -> list:
         runs.add_row(run["notebook"], run["size"], f"{run['runs']}", f"{run['seconds']:,.0f}")
     return [
         table,
-        f"Worked out of {report['here']:.2f} TFLOP/s here and {report['gpu']:.0f} on a GPU, which is "
-        "not measured.",
+        f"Worked out of {report['here']:.2f} TFLOP/s here and {report['gpu']:.0f} on a GPU, "
+        "which is not measured.",
         runs,
         "Seconds of finished runs in runs/, side by side or not; kernels' starts included.",
     ]
