@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from osnb import metrics
+from osnb import metrics, plots
 from osnb.evidence import kim2021, names, palechor2023, tables
 from osnb.evidence.across import (
     averaged,
@@ -505,3 +505,73 @@ def test_inside_splits_forgets_what_splits_differ_by_and_resamples_them():
     (row,) = inside_splits(two, seed=1, resamples=10).itertuples()
     assert np.isnan(row.rho)
     assert row.pooled_low <= row.pooled <= row.pooled_high
+
+
+def slow_variation(image):
+    """Mean step of an image (channels, S, S) to the right and down, pixel by pixel."""
+    channels, height, width = image.shape
+    steps = []
+    for c, y, x in itertools.product(range(channels), range(height), range(width)):
+        if x + 1 < width:
+            steps.append(abs(float(image[c, y, x + 1]) - float(image[c, y, x])))
+        if y + 1 < height:
+            steps.append(abs(float(image[c, y + 1, x]) - float(image[c, y, x])))
+    return sum(steps) / len(steps)
+
+
+def measured_images(split):
+    """Images of four levels, so that steps tie, and the rows that notebook 30 makes of them."""
+    rng = np.random.default_rng(split)
+    rows = pd.DataFrame({"role": ["known"] * 9 + ["unknown"] * 14})
+    rows["group"] = [""] * 9 + ["near"] * 6 + ["far"] * 8
+    rows["source"] = ["quickdraw"] * 15 + ["font_digits"] * 4 + ["gaussian_noise"] * 4
+    images = rng.integers(0, 4, (23, 1, 3, 3)).astype(np.uint8)
+    images[-4:] = images[-4:] // 2 * 85  # a noise of larger steps
+    rows["variation"] = plots.roughness(images)
+    return images, rows.assign(size="mini", benchmark="cifar40", split=split)
+
+
+def test_total_variation_alone_is_the_share_of_pairs_in_which_the_known_image_is_smoother():
+    images, rows = measured_images(0)
+    found = kim2021.variation_alone(rows).set_index("images")["auroc"]
+    steps = [slow_variation(image) for image in images]
+    sets = {"quickdraw": range(9, 15), "font_digits": range(15, 19)}
+    sets["gaussian_noise"] = range(19, 23)
+    assert {*found.index} == {*sets}
+    for name, others in sets.items():
+        pairs = [(steps[k], steps[u]) for k in range(9) for u in others]
+        right = sum((k < u) + (k == u) / 2 for k, u in pairs) / len(pairs)
+        assert found[name] == pytest.approx(right)
+
+
+def test_a_far_set_is_solved_by_total_variation_in_either_direction(tmp_path, monkeypatch):
+    monkeypatch.setattr(kim2021.workbook, "root", lambda: tmp_path)
+    monkeypatch.setattr(kim2021.workbook, "out", lambda: tmp_path)
+    assert kim2021.variation("mini").empty
+    rows = kim2021.variation_alone(pd.concat([measured_images(i)[1] for i in (0, 1)]))
+    digits = rows["images"] == "font_digits"
+    rows["auroc"] = rows["auroc"].mask(digits, [0.1] * len(rows))
+    rows.loc[digits & (rows["split"] == 1), "auroc"] = 0.08
+    file = tmp_path / "figures" / "30_kim_benchmark" / "small" / "total_variation.csv"
+    file.parent.mkdir(parents=True)
+    rows.to_csv(file, index=False)
+    found = kim2021.variation("mini").set_index("source")
+    assert set(found["place"]) == {"cifar"}
+    svhn, noise = found.loc["SVHN"], found.loc["Gaussian Noise"]
+    assert (svhn["variation"], svhn["rougher"], svhn["solved"]) == (
+        pytest.approx(0.91),
+        "known",
+        "solved",
+    )
+    assert (noise["rougher"], found.loc["CIFAR-60", "task"]) == ("unknown", "near")
+    assert (found["variation"] >= kim2021.SOLVED).equals(found["solved"] == "solved")
+    assert [*kim2021.variation("mini").attrs["inputs"]] == [
+        "30_kim_benchmark/small/total_variation.csv"
+    ]
+    assert kim2021.variation("tiny").empty
+
+
+def test_in_print_baseline_is_below_what_counts_as_solved_in_every_far_cell():
+    rows = kim2021.results().query("printed == 'Baseline' and task == 'far' and metric == 'auroc'")
+    assert len(rows) == 7
+    assert rows["value"].max() < kim2021.SOLVED

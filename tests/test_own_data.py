@@ -118,6 +118,9 @@ def test_a_training_cut_short_takes_no_difference_and_says_so(collected):
     assert short["difference"].isna().all()
     assert set(short["reason"]) == {"epochs 100 of 600"}
     assert own_data.counted(short).startswith("0 of 5 can be compared")
+    same = [split | {"epochs": 600, "precision": "float32"} for split in splits]
+    far_off = collected(20, 30, *same).query("within == 'further'")
+    assert set(far_off["reason"]) == {"no reason found: same settings"}
     few = collected(20, 30, *[split | {"epochs": 600} for split in splits[:4]])
     assert set(few["reason"]) == {"4 of 5 splits"}
     sd = [scores(i, 20, 30).query("label >= 0").eval("pred == label").mean() for i in range(5)]
@@ -140,6 +143,37 @@ def test_the_page_counts_what_is_near_and_the_front_page_has_as_many_rows_as_bef
     assert len(front) == 10
     assert (front["own data"] != "x").sum() == 4  # the AUROC of MLS stands in two tables
     assert list(front) == ["of", "artefact", "compared", "paper", "own data"]
+
+
+def test_a_far_set_of_few_classes_has_an_interval_over_images_and_others_one_over_classes(
+    tmp_path, monkeypatch
+):
+    table = scores(0, 20, 24).assign(max_softmax_log_odds=lambda x: x["max_logit"])
+    unknown = table["role"] == "unknown"
+    far = unknown & table["class"].isin(sorted(table.loc[unknown, "class"].unique())[:3])
+    table["group"] = np.select([far, unknown], ["far", "near"], "")
+    table["source"] = np.where(far, "textures", "cifar100")
+    table["openmax"] = table["odin"] = table["mahalanobis"] = table["max_logit"]
+    written.write(tmp_path / "scores.parquet", table, {})
+    run = {"run": "r", "path": str(tmp_path / "scores.parquet"), "method": "softmax", "seed": 0}
+    run |= {"benchmark": "cifar40", "split": 0, "regime": "baseline", "network": "resnet20"}
+    run |= {"size": "paper", "precision": "float32", "also": "textures", "epochs": 200}
+
+    def collect(name, size):
+        if name != "31_kim_train":
+            raise FileNotFoundError
+        return pd.DataFrame([run | {"protocol": "cifar40"}])
+
+    monkeypatch.setattr(tables, "collect", collect)
+    alone = {"place": "cifar", "task": "far", "source": "DTD", "images": "textures"}
+    alone |= {"variation": 0.95, "rougher": "known", "solved": "solved"}
+    monkeypatch.setattr(own_data.kim2021, "variation", lambda _: pd.DataFrame([alone]))
+    made = own_data.table(resamples=20)
+    assert set(made.loc[made["source"] == "DTD", "unit"]) == {"sample"}
+    assert set(made.loc[made["source"] == "CIFAR-60", "unit"]) == {"class"}
+    text = own_data.shown(made)
+    told = "total variation alone: AUROC 0.950 solved"
+    assert text["remark"].str.endswith(told).sum() == (made["source"] == "DTD").sum() > 0
 
 
 def test_no_run_gives_no_row(monkeypatch):

@@ -217,6 +217,16 @@ def test_a_table_made_from_a_variant_is_told_from_one_made_from_another_seed(pro
     assert found[RESULT][1].startswith("made from 12_fixture_train/small-seed1, a variant of what")
 
 
+def test_a_table_made_from_another_notebooks_csv_follows_while_that_is_the_same(project):
+    other = finish(project, "10_fixture_rules")
+    name = f"10_fixture_rules/{other.name}/table.csv"
+    finish(project, "13_fixture_results", inputs={name: workbook.file_hash(other / "table.csv")})
+    assert wrong() == {}
+    finish(project, "13_fixture_results", inputs={name: "0" * 64})
+    said = f"made from {name}, which is gone or other now"
+    assert {*wrong().values()} == {("inputs", said)}
+
+
 def test_the_command_prints_json_alone_or_writes_a_file_as_well(folder, tmp_path, monkeypatch):
     import typer
     from typer.testing import CliRunner

@@ -202,6 +202,11 @@ def _from_inputs(
     if stamp["notebook"].endswith("_train"):  # its inputs are images, not runs
         return None
     for run, digest in stamp["inputs"].items():
+        if run.endswith(".csv"):  # of another notebook, by its name below figures/
+            bases = (workbook.root() / "figures", workbook.out() / "figures")
+            if all(runs.changed(base, {run: digest}) for base in bases):
+                return "inputs", f"made from {run}, which is gone or other now"
+            continue
         table = tables.get((stamp["notebook"][:1], run))
         if table is None:
             return "inputs", f"made from {run}, whose scores table is gone"

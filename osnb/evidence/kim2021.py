@@ -3,16 +3,18 @@
 import numpy as np
 import pandas as pd
 
+from osnb import metrics
+from osnb.base import workbook
 from osnb.evidence import tables
 from osnb.evidence.build import KEYS, OF_RUN, Evidence
 from osnb.evidence.frames import need
-from osnb.evidence.names import NOISE, UNKNOWN, WRONG, printed_sources
+from osnb.evidence.names import NOISE, TASKS, UNKNOWN, WRONG, placed, printed_sources
 
 # measures, how they are printed, and tasks
 MEASURES = {"ACC": "accuracy", "AURC_x1000": "aurc", "AUROC": "auroc", "FPR_95TPR": "fpr95"}
 UNITS = {"accuracy": 100, "aurc": 1000, "auroc": 100, "fpr95": 100}  # printed per rate
-TASKS = {"classification": WRONG, "misclassification_detection": WRONG}
-TASKS |= {"near_ood_detection": "near", "far_ood_detection": "far", "unknown_detection": UNKNOWN}
+ASKED = {"classification": WRONG, "misclassification_detection": WRONG}
+ASKED |= {"near_ood_detection": "near", "far_ood_detection": "far", "unknown_detection": UNKNOWN}
 TABLES = {"cifar": 5, "imagenet": 6}
 IN_TABLE_2 = {"cifar": "CIFAR", "imagenet": "ImageNet"}
 DIVIDED = "train and validation"
@@ -22,6 +24,10 @@ HEADS |= {"auroc": "AUROC, %", "fpr95": "FPR95, %"}
 SOFTMAX = ["printed", "kind", "class", "known", "softmax", "runs"]
 CONCENTRATION = "concentration"  # on one known class, of the mean softmax of a far set
 SETTING = ["place", "task", "source", "metric"]  # of one number of a method
+# AUROC from which total variation alone solves a cell: nine of ten pairs are told apart unseen. In
+# print Baseline is below it in every far cell
+SOLVED = 0.9
+OF_VARIATION = ["size", "benchmark", "split", "task", "source", "images", "auroc", "file"]
 
 
 def _called(name: str, other: str) -> dict[str, dict[str, str]]:
@@ -46,7 +52,7 @@ def results() -> pd.DataFrame:
     parts = {place: tables.published("kim2021", f"table{n}") for place, n in TABLES.items()}
     rows = pd.concat(parts, names=["place"]).reset_index(level=0)
     rows = rows.rename(columns={"method": "printed", "dataset": "source"})
-    rows = rows.replace({"metric": MEASURES, "task": TASKS})
+    rows = rows.replace({"metric": MEASURES, "task": ASKED})
     unit = rows["metric"].map(UNITS)
     rows = rows.assign(value=rows["mean"] / unit, paper_sd=rows["std"] / unit)
     twice = rows.duplicated([*SETTING, "mean", "std"], keep=False) & rows["std"].notna()
@@ -156,6 +162,58 @@ def named(rows: pd.DataFrame, *, size: str) -> pd.DataFrame:
     stands = STANDS if size == "mini" else {}
     own = [stands.get(at, {}).get(x, x) for at, x in zip(rows["place"], sets, strict=True)]
     return rows.assign(printed=rows["printed"].map(called), source=sets, own=own)
+
+
+def variation_alone(images: pd.DataFrame) -> pd.DataFrame:
+    """How well a score that knows nothing tells each set of unknown test images: total variation.
+
+    Of two images it accepts the one with the smaller mean step from a pixel to its neighbours.
+
+    Args:
+        images: one row per test image: size, benchmark, split, role, group, source, variation.
+
+    Returns:
+        size, benchmark, split, task (near or far), source (as in evidence), images (source of the
+        unknown ones), known and unknown (how many), auroc.
+    """
+    rows = []
+    for keys, part in images.groupby(["size", "benchmark", "split"], sort=False):
+        where = dict(zip(("size", "benchmark", "split"), keys, strict=True))
+        known = part.loc[part["role"] == "known", "variation"].to_numpy()
+        for task, source, other, _ in TASKS["unified"].parts(part, where):
+            if task in ("near", "far"):
+                of = {"task": task, "source": source, "images": other["source"].iloc[0]}
+                of |= {"known": len(known), "unknown": len(other)}
+                auroc = metrics.auroc(-known, -other["variation"].to_numpy())
+                rows.append(where | of | {"auroc": auroc})
+    return pd.DataFrame(rows)
+
+
+def variation(size: str) -> pd.DataFrame:
+    """What notebook 30 has found of total variation for runs of a size, a row a set.
+
+    Returns:
+        place, task, source (as in print), images, variation (the mean AUROC over splits, or one
+        minus it if that is larger), rougher (known or unknown images) and solved ("solved" from
+        `SOLVED` on, else nothing); `.attrs["inputs"]`, sha256 of each file, by its name below
+        figures/.
+    """
+    name, files = "30_kim_benchmark/*/total_variation.csv", {}
+    for base in (workbook.root() / "figures", workbook.out() / "figures", workbook.out() / "runs"):
+        files |= {file.relative_to(base).as_posix(): file for file in sorted(base.glob(name))}
+    found = [pd.read_csv(file).assign(file=key) for key, file in files.items()]
+    rows = pd.concat(found or [pd.DataFrame(columns=OF_VARIATION)], ignore_index=True)
+    rows = placed(rows[rows["size"] == size], "kim2021")
+    names = zip(rows["place"], rows["source"], strict=True)
+    rows = rows.assign(source=[SETS[place].get(x, x) for place, x in names])
+    by = ["place", "task", "source", "images"]
+    mean = rows.groupby(by, sort=False)["auroc"].mean().reset_index()
+    least = mean.pop("auroc")
+    mean = mean.assign(variation=np.maximum(least, 1 - least))
+    mean["rougher"] = np.where(least >= 0.5, "unknown", "known")
+    mean["solved"] = np.where(mean["variation"] >= SOLVED, "solved", "")
+    mean.attrs["inputs"] = {key: workbook.file_hash(files[key]) for key in rows["file"].unique()}
+    return mean
 
 
 def mean_softmax(means: pd.DataFrame, classes: pd.DataFrame, *, at_most: int) -> pd.DataFrame:

@@ -16,10 +16,10 @@ from osnb import metrics
 from osnb.base import stamps
 from osnb.evidence import across, claims, kim2021, names, tables
 from osnb.evidence.build import evidence
-from osnb.evidence.names import UNKNOWN
+from osnb.evidence.names import TASKS, UNKNOWN
 from osnb.experiment import layers
 
-MANY = 20  # classes on either side from which on other classes are drawn, and not other images
+MANY = 20  # classes on either side of a cell from which on other classes are drawn, not images
 POINT = 0.01
 KEY = ["place", "split", "printed", "task", "source", "metric"]
 OURS = [*KEY, "method", "own", "low", "high", "unit", "sd", "of", "own_epochs", "precision"]
@@ -95,21 +95,30 @@ def _measured(runs: pd.DataFrame, tasks: str, paper: str, resamples: int) -> pd.
     """Cells of the runs of one benchmark, method and regime: their mean, and each split's."""
     first, over = runs.iloc[0], "splits" if paper == "vaze2022" else "seeds"
     scores = tables.read(first["path"])
-    sides = scores.groupby(scores["role"] == "known")["class"].nunique()
-    unit = "class" if sides.min() >= MANY else "sample"
-    numbers = evidence(runs, tasks, paper, unit=unit, resamples=resamples)
+    known = scores.loc[scores["role"] == "known", "class"].nunique()
+    few = {
+        (part.task, part.source)
+        for part in TASKS[tasks].parts(scores, first)
+        if min(known, known if part.rows is None else part.rows["class"].nunique()) < MANY
+    }
     by, rows = ["place", "printed", "task", "source"], []
-    means = across.summary(numbers, *by, over=over).assign(split="")
-    means["of"] = means[over].map(lambda x: len(x.split(", ")) if isinstance(x, str) else x)
-    rows.append(means.rename(columns={f"sd_{over}": "sd"}))
-    if over == "splits":
-        each = across.summary(numbers, *by, "split").rename(columns={"sd_seeds": "sd"})
-        rows.append(each.assign(of=each["seeds"]))
+    for unit in ("class", "sample"):
+        numbers = evidence(runs, tasks, paper, unit=unit, resamples=resamples)
+        pairs = zip(numbers.keys["task"], numbers.keys["source"], strict=True)
+        numbers = numbers.only(np.array([(pair in few) == (unit == "sample") for pair in pairs]))
+        if numbers.keys.empty:
+            continue
+        means = across.summary(numbers, *by, over=over).assign(split="", unit=unit)
+        means["of"] = means[over].map(lambda x: len(x.split(", ")) if isinstance(x, str) else x)
+        rows.append(means.rename(columns={f"sd_{over}": "sd"}))
+        if over == "splits":
+            each = across.summary(numbers, *by, "split").rename(columns={"sd_seeds": "sd"})
+            rows.append(each.assign(of=each["seeds"], unit=unit))
     table = pd.concat(rows, ignore_index=True).rename(columns={"value": "own"})
     table["source"] = table["source"].replace(kim2021.SETS["cifar"])
     whole = layers.catalogue("benchmarks")["benchmarks"][first["benchmark"]]["paper"]
     missing = sorted({*whole.get("also", "").split()} - {*first["also"].split()})
-    table = table.assign(method=first["method"], unit=unit, own_epochs=runs["epochs"].min())
+    table = table.assign(method=first["method"], own_epochs=runs["epochs"].min())
     table = table.assign(precision=first["precision"], missing=" ".join(missing))
     return table[OURS]
 
@@ -149,9 +158,12 @@ def table(*, resamples: int = 1000) -> pd.DataFrame:
     Returns:
         paper, artefact, `KEY`, method, print, ours, difference (NaN where it takes none), low, high
         and unit, sd and of (how many splits or seeds), epochs ("600 of 600"), within (points: 1,
-        2, further, or nothing), reason (why none is taken, else what is otherwise), run.
+        2, further, or nothing), reason (why none is taken, else what is otherwise), variation (of a
+        far set: AUROC of total variation alone) and solved, see `kim2021.variation`, run.
     """
     both = cells().merge(ours(resamples=resamples), on=KEY)
+    alone = kim2021.variation("paper").query("task == 'far'").drop(columns=["images", "rougher"])
+    both = both.merge(alone, on=["place", "task", "source"], how="left")
     why = [barred(row) for row in both.to_dict("records")]
     facts = [otherwise(row) for row in both.to_dict("records")]
     gap = (both["own"] - both["value"]).where([not x for x in why]).astype(float)
@@ -159,9 +171,12 @@ def table(*, resamples: int = 1000) -> pd.DataFrame:
     epochs = both["own_epochs"].astype(str) + " of " + both["epochs"].astype(str)
     both = both.assign(within=np.select(steps, ["1", "2", "further"], ""), difference=gap)
     both = both.assign(reason=[x or y for x, y in zip(why, facts, strict=True)], epochs=epochs)
+    unexplained = (both["within"] == "further") & (both["reason"] == "")
+    both["reason"] = both["reason"].mask(unexplained, "no reason found: same settings")
     both = both.rename(columns={"value": "print", "own": "ours"})
     columns = ["paper", "artefact", *KEY, "method", "print", "ours", "difference", "low", "high"]
-    return both[[*columns, "unit", "sd", "of", "epochs", "within", "reason", "run"]]
+    columns += ["unit", "sd", "of", "epochs", "within", "reason", "variation", "solved", "run"]
+    return both[columns]
 
 
 def counted(made: pd.DataFrame) -> str:
@@ -188,7 +203,9 @@ def shown(made: pd.DataFrame) -> pd.DataFrame:
         spread = f"{row['sd']:.3f} ({row['of']})" if row["of"] > 1 else "one"
         more = {"difference": gap, "deviation (of)": spread, "epochs": row["epochs"]}
         head = {"of": row["paper"], "artefact": row["artefact"], "compared": cell}
-        rows.append(head | numbers | more | {"remark": row["reason"]})
+        told = f"total variation alone: AUROC {row['variation']:.3f}" + f" {row['solved']}".rstrip()
+        remark = [row["reason"], told * (row["variation"] == row["variation"])]
+        rows.append(head | numbers | more | {"remark": ", ".join(filter(None, remark))})
     columns = ["of", "artefact", "compared", "paper", "own data", "95 %", "difference"]
     columns += ["deviation (of)", "epochs", "remark"]
     last = dict.fromkeys(columns, "") | {"of": "all", "compared": counted(made)}

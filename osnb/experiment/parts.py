@@ -95,6 +95,17 @@ class Parts:
         """The test images of the tested roles."""
         return self.batches(self.of("test", *self.settings["tested"].split()))
 
+    @property
+    def tests(self) -> list[tuple[str, pd.Series | str, datasets.Batches]]:
+        """Of every test set: source, group of each image (easy, near, far, ... or empty), batches.
+
+        The first set's groups are what the protocol has for each image's class.
+        """
+        rows, group = self.test.rows, ""
+        if "bin" in self.classes:
+            group = rows["wnid"].map(self.classes.set_index("wnid")["bin"]).fillna("")
+        return [(self.settings["reader"]["name"], group, self.test), *self.far]
+
     @cached_property
     def validation(self) -> datasets.Batches:
         """All images that are held out: of known classes, and negatives."""

@@ -16,9 +16,12 @@ from osnb.experiment.examined import answered, called
 from osnb.experiment.parts import STILL, Parts, sized
 from osnb.experiment.scored import Scores
 from osnb.experiment.trained import members, normalised
+from osnb.train.forward import first_look
 
 if TYPE_CHECKING:
     from osnb.experiment import Experiment
+
+MOVED = 4e-6  # of logits and features, in units of the largest one where that is above 1
 
 
 def predicted(
@@ -30,12 +33,16 @@ def predicted(
         experiment, parts, files, model: as for `loaded`.
 
     Returns:
-        The table; by name, sha256 of each file, and digests of the rows and pixels read.
+        The table; by name, sha256 of each file, digests of the rows and pixels read, and how many
+        batch norms were folded.
     """
-    table = loaded(experiment, parts, files, model=model).table()
+    made = loaded(experiment, parts, files, model=model)
     sums = {f"weights/{i}": workbook.file_hash(file) for i, file in enumerate(files)}
+    for i, pair in enumerate(zip(members(made.network), members(made.still), strict=True)):
+        before, left = map(models.outside.norms, pair)
+        sums[f"norms/{i}"] = f"{before - left} of {before} folded into convolutions"
     sums |= {f"model/{model}": workbook.file_hash(user.file(model))} if model else {}
-    return table, parts.inputs | sums
+    return made.table(), parts.inputs | sums
 
 
 def loaded(
@@ -43,8 +50,9 @@ def loaded(
 ) -> Scores:
     """What a network with weights from files says, and the rules that read it.
 
-    Batch norm is folded into the convolutions of a copy, so that scores differ from those of the
-    training's own table in the sixth digit.
+    Batch norm is folded into the convolutions of a copy, so that scores may differ from those of
+    the training's own table by `MOVED`; the copy of a network that it moves further is not used.
+    ODIN, which needs gradients, and a method's own score read the network itself.
 
     Args:
         experiment: who is known, which rules, which network.
@@ -64,12 +72,25 @@ def loaded(
         raise ValueError(f"need {len(networks)} files of weights; got {len(files)}")
     for member, file in zip(networks, files, strict=True):
         models.weighted(member, Path(file))
-    still = [models.folded(member).to(train.device()) for member in networks]
-    still = [Answering(each) for each in still] if model else still
+    still = [models.folded(member) for member in networks]
+    pairs = [
+        [(Answering(each) if model else each).to(train.device()) for each in pair]
+        for pair in zip(networks, still, strict=True)
+    ]
     if model:
-        answered(model, "a network, with images (N, C, S, S)", still[0], parts)
-    whole = nn.ModuleList(still) if len(still) > 1 else still[0]
-    return Scores(whole, parts, Path(files[0]).parent)
+        answered(model, "a network, with images (N, C, S, S)", pairs[0][0], parts)
+    pairs = [(one, other if _alike(one, other, parts) else one) for one, other in pairs]
+    whole, still = (nn.ModuleList(x) if len(x) > 1 else x[0] for x in zip(*pairs, strict=True))
+    return Scores(whole, parts, Path(files[0]).parent, still=still)
+
+
+def _alike(network: nn.Module, other: nn.Module, parts: Parts) -> bool:
+    """Whether both say the same of the first test images, within `MOVED` of the largest number."""
+    said = [first_look(each, parts.test)[0] for each in (network, other)]
+    return all(
+        bool((one - two).abs().max() <= MOVED * one.abs().max().clamp(min=1))
+        for one, two in zip(said[0][:2], said[1][:2], strict=True)
+    )
 
 
 def of_new(made: Scores, place: Path) -> tuple[pd.DataFrame, datasets.Batches]:

@@ -50,11 +50,21 @@ class Scores:
     """What a trained network says of the test images, and the rules that read it.
 
     Attributes:
+        network: for what needs its gradients or its parts: ODIN, a method's own score.
+        still: for plain passes; the same network, or one that says the same in less time.
         selection: AUROC of each setting of the rules whose settings are chosen, or none.
     """
 
-    def __init__(self, network: nn.Module, parts: Parts, directory: Path, rules: str | None = None):
+    def __init__(
+        self,
+        network: nn.Module,
+        parts: Parts,
+        directory: Path,
+        rules: str | None = None,
+        still: nn.Module | None = None,
+    ):
         self.network, self.parts, self.directory = network, parts, directory
+        self.still = network if still is None else still
         self.settings, self.known = parts.settings, parts.known
         self.selection: pd.DataFrame | None = None
         make = {"plain": dict, "fitted": self.fitted, "chosen": self.chosen}
@@ -65,9 +75,7 @@ class Scores:
     @cached_property
     def sets(self) -> list[tuple]:
         """Source, groups, batches and outputs of every test set."""
-        source, test = self.settings["reader"]["name"], self.parts.test
-        sets = [(source, self._groups(test.rows), test), *self.parts.far]
-        return [(*each, self.says(each[-1])) for each in sets]
+        return [(*each, self.says(each[-1])) for each in self.parts.tests]
 
     def says(self, batches: Batches) -> Outputs:
         """What the networks of the run together say of an unshuffled pass.
@@ -77,9 +85,9 @@ class Scores:
         answer = self.settings["answer"]
         if answer["name"] == "mcdropout":
             drawn = {"samples": answer["samples"], "seed": self.settings["seed"]}
-            return train.dropout(self.network, batches, **drawn)
+            return train.dropout(self.still, batches, **drawn)
         look = train.mirrored if answer["name"] == "mirrored" else train.predict
-        outs = [look(each, batches) for each in members(self.network)]
+        outs = [look(each, batches) for each in members(self.still)]
         return outs[0] if len(outs) == 1 else scores.ensemble(outs, mean=answer["mean"])
 
     def table(self) -> pd.DataFrame:
@@ -101,13 +109,6 @@ class Scores:
             columns["own"] = methods.OWN.bind(method, known=known, **own)(out)
         table = rows.rename(columns={"wnid": "class"}).assign(source=source, group=group, **columns)
         return table[[*tables.COLUMNS, *(name for name in columns if name != "pred")]]
-
-    def _groups(self, rows: pd.DataFrame) -> pd.Series | str:
-        """easy, near, far, ... as the protocol has it for each image's class."""
-        classes = self.parts.classes
-        if "bin" not in classes:
-            return ""
-        return rows["wnid"].map(classes.set_index("wnid")["bin"]).fillna("")
 
     def means(self) -> pd.DataFrame:
         """Mean softmax of each class's images over the known classes, one row per class."""
@@ -131,7 +132,7 @@ class Scores:
         how = self.settings["rules"]
         out, target = self._seen()
         if self.settings["training"]["name"] == "osrci":
-            made = train.predict(self.network, methods.made(self.directory))
+            made = train.predict(self.still, methods.made(self.directory))
             out = Outputs(*map(np.concatenate, zip(out[:2], made[:2], strict=True)))
             target = np.append(target, [NEGATIVE] * len(made.logits))
         return {
@@ -166,7 +167,7 @@ class Scores:
         heats, steps = (list(map(float, how[name])) for name in ("temperatures", "epsilons"))
         settings = product(tails, tops)
         fits = {setting: self._openmax(out, target, *setting) for setting in settings}
-        says = [train.predict(self.network, batches) for batches in pair]
+        says = [train.predict(self.still, batches) for batches in pair]
         compared = {setting: [rule(None, out) for out in says] for setting, rule in fits.items()}
         found = {"odin": _ranked(self._stepped(heats, steps, pair)), "openmax": _ranked(compared)}
         self.selection = pd.concat(found, names=["rule"]).reset_index("rule")
@@ -191,7 +192,7 @@ class Scores:
     def _seen(self) -> tuple[Outputs, np.ndarray]:
         """What the network says of the training images, unshuffled, and their labels."""
         rows = self.parts.taught
-        return train.predict(self.network, self.parts.batches(rows)), rows["label"].to_numpy()
+        return train.predict(self.still, self.parts.batches(rows)), rows["label"].to_numpy()
 
     def _openmax(
         self, out: Outputs, target: np.ndarray, tail: int, alpha: int, of: str = "logits"

@@ -5,6 +5,7 @@
     python -m tests.benchmarks data      pixels and photographs to batches beside Pillow
     python -m tests.benchmarks start     a notebook that only imports beside plain papermill
     python -m tests.benchmarks batch     runs of nothing through the engine
+    python -m tests.benchmarks wall      what full trainings cost here and on a GPU, worked out
     python -m tests.benchmarks thresholds   how often a promise is broken, 1,000 sets each
 
 Each has --help. Run it from the top of the project, with nothing else running.
@@ -117,6 +118,18 @@ def bench_thresholds(
     from tests.benchmarks import thresholds
 
     _report(thresholds.trials(sets=sets), thresholds.show, file)
+
+
+@app.command("wall")
+def bench_wall(
+    speed: Annotated[float, typer.Option(min=1, help="Images/s of a VGG32's step here.")] = 745,
+    fair: Annotated[float, typer.Option(min=1, help="GPU seconds for its 600 epochs.")] = 60,
+    file: Json = None,
+):
+    """Work out what the papers' trainings cost; add up the seconds of finished runs."""
+    from tests.benchmarks import wall
+
+    _report(wall.costs(speed=speed, fair=fair), wall.show, file)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tests.benchmarks import data, runs, stopwatch
+from tests.benchmarks import data, runs, stopwatch, wall
 from tests.benchmarks import metrics as bench
 from tests.benchmarks import train as training
 from tests.benchmarks.__main__ import app
@@ -94,7 +94,9 @@ def test_all_candidates_agree_and_the_report_is_printed_and_written(monkeypatch,
 
 def test_a_step_and_a_prediction_are_timed_and_compute_alike():
     report = training.compare(rounds=1, cases={"conv": training.Case(6, 16, 12)})
-    step, predict = report["lines"]
+    step, predict, fold = report["lines"]
+    assert fold["plain"] > 0 < fold["ours"]
+    assert {*report["ratios"]} == {"conv", "conv predict", "conv fold"}
     assert step["plain"] > 0 < step["ours"]
     assert abs(np.subtract(*predict["auroc"].values())) <= 0.1
     assert any("GPU" in line or "threads" in line for line in training.show(report)[1:])
@@ -115,3 +117,30 @@ def test_the_start_of_a_kernel_is_timed_beside_papermill_in_turns(monkeypatch):
     report = runs.start(rounds=2, clock=itertools.count().__next__)
     assert asked == [*calls, *calls, *[*calls][::-1]]  # once untimed, then each round turned
     assert runs.show_start(report)[-1] == "  ratio        1.00"
+
+
+def test_operations_are_those_of_the_convolutions_and_the_head_counted_by_hand():
+    wide, edge, total = [3, 64, 64, *[128] * 7], 32, 0
+    for layer, (inputs, outputs) in enumerate(itertools.pairwise(wide)):
+        edge //= 2 if layer % 3 == 2 else 1
+        total += 2 * 9 * inputs * outputs * edge * edge
+    total += 2 * 128 * 6
+    assert wall.operations("vgg32", {}, classes=6, pixels=32) == 3 * total
+
+
+def test_costs_follow_from_images_epochs_and_two_rates(tmp_path, monkeypatch):
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    for name, seconds, state in (("a", 2.0, "done"), ("b", 3.5, "done"), ("c", 9.0, "failed")):
+        file = tmp_path / "runs" / "21_vaze_train" / name / "run.json"
+        file.parent.mkdir(parents=True)
+        run = {"notebook": "21_vaze_train", "parameters": {"size": "tiny"}, "seconds": seconds}
+        file.write_text(json.dumps(run | {"state": state}))
+    report = wall.costs([wall.CASES[0]], speed=100, fair=60)
+    (line,) = report["lines"]
+    assert (line["epochs"], line["network"]) == (600, "vgg32")
+    assert line["hours"] == pytest.approx(5 * 600 * 30_000 / 100 / 3600)
+    assert line["gpu_minutes"] == pytest.approx(5)
+    assert line["pflop"] == pytest.approx(17.7, abs=0.1)
+    found = {"notebook": "21_vaze_train", "size": "tiny", "runs": 2, "seconds": 5.5}
+    assert report["runs"] == [found]
+    assert any("not measured" in str(part) for part in wall.show(report))

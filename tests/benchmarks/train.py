@@ -39,7 +39,8 @@ def compare(*, rounds: int = 3, clock: Clock = time.perf_counter, cases=CASES) -
     Returns:
         The settings, the machine, the device, ratios (plain by ours: medians of the rounds'), and
         `lines` of network, what, plain and ours (images per second), ratio, and for a prediction
-        the number of distinct scores and the AUROC of either.
+        the number of distinct scores and the AUROC of either. Of what `fold`, plain is
+        `train.predict` in float32, and ours the same of a copy with its norms folded.
     """
     from osnb import train
 
@@ -50,13 +51,15 @@ def compare(*, rounds: int = 3, clock: Clock = time.perf_counter, cases=CASES) -
         calls, scores = _predictions(name, case, train.device())
         line = _line(name, "predict", calls, case.tested, rounds, clock)
         lines.append(line | _ties({kind: score() for kind, score in scores.items()}))
+        calls = _folded(name, case, train.device())
+        lines.append(_line(name, "fold", calls, case.tested, rounds, clock))
     ratios = {_key(line): line["ratio"] for line in lines}
     settings = {"rounds": rounds, "date": f"{datetime.date.today()}", "device": _device()}
     return settings | machine() | {"versions": versions([]), "ratios": ratios, "lines": lines}
 
 
 def _key(line: Mapping) -> str:
-    return line["network"] if line["what"] == "step" else f"{line['network']} predict"
+    return line["network"] + f" {line['what']}" * (line["what"] != "step")
 
 
 def _line(
@@ -136,6 +139,18 @@ def _predictions(name: str, case: Case, device) -> tuple[dict[str, Callable], di
     return calls, {kind: lambda call=call: scored(call()) for kind, call in calls.items()}
 
 
+def _folded(name: str, case: Case, device) -> dict[str, Callable]:
+    """`train.predict` in float32 with the norms as layers, and folded, as `osnb predict` has it."""
+    from osnb import models, train
+
+    network = _network(name, device)
+    parts = [(part, None) for part in _images(case.tested, case.pixels).split(case.batch)]
+    both = {"plain": network, "ours": models.folded(network)}
+    return {
+        kind: lambda each=each: train.predict(each, lambda _: parts) for kind, each in both.items()
+    }
+
+
 def _ties(found: Mapping[str, np.ndarray]) -> dict:
     """Distinct scores of either kind, and how well they tell the two kinds of image apart."""
     from osnb import metrics
@@ -205,6 +220,7 @@ def show(report: Mapping) -> list:
         table,
         "images/s. plain: float32, channels first, waiting for every loss; ours: the step of",
         "train.fit, and train.predict, in bfloat16. Distinct scores and AUROC: plain, then ours.",
+        "fold: train.predict in float32, and with batch norm in the convolutions.",
         f"Medians of {report['rounds']} rounds in turns; --rounds for more.",
         f"{report['cpu']}, {report['cores']} cores, {report['gib']} GiB, threads "
         f"{report['threads']}; {report['device']}; {tools}; {report['date']}",
