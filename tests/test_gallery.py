@@ -51,6 +51,15 @@ def test_a_correlation_says_how_many_of_its_points_it_has(figure, methods):
     assert mini["missing"].startswith(f"{len(means)} of {methods * 5} means")
 
 
+def test_what_figure_3_lacks_are_the_epochs_of_its_runs():
+    rows = gallery.artefacts(workbook.root()).query("paper == 'palechor2023'")
+    (missing,) = rows.loc[rows["part"] == "Figure 3", "missing"].unique()
+    runs = rows[rows["part"] == "Figure 3"].set_index("size")["folder"]
+    epochs = {size: pd.read_csv(x / "figure_3.csv")["epoch"].max() for size, x in runs.items()}
+    assert f"for {epochs['mini']} epochs" in missing
+    assert f"for {epochs['tiny']}, where" in missing
+
+
 def test_every_artefact_has_a_row_for_each_run_that_made_it(tmp_path):
     for size in ("mini", "tiny"):
         folder = tmp_path / "figures" / "13_palechor_results" / size
