@@ -227,7 +227,10 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
     """
     if isinstance(weights, Path):
         try:
-            weights = _tensors(weights)
+            if weights.suffix == ".safetensors":
+                weights = _timm().models.load_state_dict(str(weights), device="cpu")
+            else:
+                weights = torch.load(weights, map_location="cpu", weights_only=True)
         except Exception as error:  # of pickle's own kinds too, and this package imports no pickle
             if getattr(error, "filename", None):  # the system says which file is not there
                 raise
@@ -247,15 +250,6 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
         )
     network.load_state_dict({key: given[name] for name, key in names.items()})
     return network
-
-
-def _tensors(file: Path) -> Any:
-    """What a file of torch or of safetensors holds, where it can hold no code."""
-    if file.suffix == ".safetensors":
-        from safetensors.torch import load_file
-
-        return load_file(file)
-    return torch.load(file, map_location="cpu", weights_only=True)
 
 
 def _theirs(key: str) -> str:
