@@ -145,3 +145,13 @@ def test_the_command_prints_every_rule_and_writes_a_file_for_osnb_score(run, tmp
     assert len(measured) == 30 * measured["against"].nunique()
     code, _, err = osnb("rules", "13/results")
     assert (code, "13/results must be one training run that is done" in err) == (2, True)
+
+
+def test_a_class_with_few_right_images_shortens_the_tail_of_openmax(found):
+    logits, label = found["logits_train"], found["label_train"]
+    right = label == logits[:, : int(found["known"])].argmax(axis=1)
+    first = np.flatnonzero(right & (label == 0))
+    keep = np.setdiff1d(np.arange(len(label)), first[8:])
+    few = {k: x[keep] if k.endswith("_train") else x for k, x in found.items()}
+    table, _ = cached.scored(few)
+    assert np.isfinite(table["openmax"]).all()

@@ -18,7 +18,7 @@ ROOMS = {
         {"numpy", "pandas", "torch", "torchvision", "PIL", "simplejpeg"},
         {"sklearn", "scipy", "matplotlib", "tqdm"},
     ),
-    "models": ({"base", "datasets"}, {"torch"}, {"safetensors", "timm"}),
+    "models": ({"base", "datasets"}, {"torch"}, {"timm"}),
     "losses": ({"base"}, {"torch"}, set()),
     "train": (
         {"base", "datasets", "models", "losses"},

@@ -224,6 +224,7 @@ def test_weights_that_are_there_are_scored_on_a_benchmark_file_of_ones_own(folde
         np.testing.assert_allclose(table["max_logit"], logits.max(axis=1), atol=1e-6)
         np.testing.assert_allclose(table["margin"], np.ptp(logits, axis=1), atol=1e-6)
         place.unlink()
+    assert not (folder / "figures").exists()
     for name, why in {"broken": "KeyError", "of_more": "", "none": "no function 'none'"}.items():
         code, _, said = osnb(*words[:2], f"my_module:{name}", *words[3:], "file.pt")
         assert (code, why in said, "Traceback" in said) == (2, True, False), said

@@ -178,4 +178,5 @@ def _scored(
         here.save("scores", table=table, inputs=inputs)
     except (OSError, ValueError) as error:
         return record.failed(error)
-    return {"state": "done", "unpublished": runs.publish(planned.directory, planned.figures)}
+    large = runs.publish(planned.directory, planned.figures) if planned.published else []
+    return {"state": "done", "unpublished": large}

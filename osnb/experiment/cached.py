@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from osnb.experiment.parts import Parts
 
 FILE = "features.npz"
-TAIL = 20  # of OpenMax, whose other settings are those of Kim et al. 2021
+# of OpenMax, or as many as the class with the fewest has that are classified right; the other
+# settings are those of Kim et al. 2021
+TAIL = 20
 GRIDS = {  # settings that are chosen on validation negatives: KNN's and NCI's are their papers'
     "gen": (features.gen, {"top": 100}, "gamma", (0.01, 0.1, 0.5, 1)),
     "knn": (features.knn, {}, "k", (1, 10, 20, 50, 100, 200, 500)),
@@ -95,7 +97,12 @@ def rules(found: Mapping[str, np.ndarray]) -> dict[str, Callable[[Seen], Callabl
     plain = {**SCORES, **POST_HOC}
     every = {name: lambda _, rule=rule: rule for name, rule in plain.items()}
     how = {"alpha": min(10, int(found["known"])), "distance": "both", "weights": "ranked"}
-    openmax = partial(scores.openmax, **how, tail=TAIL, score="log_odds")
+    right = found["label_train"][
+        scores.predicted(Outputs(found["logits_train"]), known=int(found["known"]))
+        == found["label_train"]
+    ]
+    fewest = np.bincount(right, minlength=int(found["known"])).min()
+    openmax = partial(scores.openmax, **how, tail=int(min(TAIL, fewest)), score="log_odds")
     of = {"openmax": openmax, "mahalanobis": scores.mahalanobis}
     every |= {
         name: lambda seen, fit=fit: fit(seen.out, seen.labels, known=seen.known)

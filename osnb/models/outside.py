@@ -249,9 +249,7 @@ def _loaded(file: Path) -> dict[str, Any]:
     """The tensors by name, at its top or under "model", of a file that can hold no code."""
     try:
         if file.suffix == ".safetensors":
-            from safetensors.torch import load_file
-
-            return load_file(file)
+            return _timm().models.load_state_dict(str(file), device="cpu")
         content = torch.load(file, map_location="cpu", weights_only=True)
         given = content.get("model", content)
         if all(isinstance(k, str) and isinstance(v, Tensor) for k, v in given.items()):
