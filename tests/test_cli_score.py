@@ -258,11 +258,15 @@ def test_an_npz_file_that_grows_a_thousandfold_is_refused_before_it_is_unpacked(
     assert "a.npz: is no npz file of plain arrays (labels.npy would grow more than 200-fold" in said
 
 
-@pytest.mark.parametrize("text", ["9223372036854775809", "-9223372036854775809", "+1" + "0" * 30])
+@pytest.mark.parametrize(
+    "text", ["9223372036854775809", "-9223372036854775809", "+1" + "0" * 30, "9" * 5000]
+)
 def test_whole_numbers_of_a_csv_file_that_no_double_holds_are_refused(file, text):
-    """Arrow reads what no int64 holds as doubles, in which other numbers tie with it."""
+    """Arrow reads as doubles what no int64 holds, and all of a column with a decimal point."""
     path = file(frame().assign(mine=[text, *map(str, range(119))]))
     assert f"a.csv: mine needs numbers that float64 holds exactly; got {text}" in refused(path)
+    path = file(frame().assign(mine=["9007199254740993", *[f"{x}.5" for x in range(119)]]))
+    assert "mine needs numbers that float64 holds exactly; got 9007199254740993" in refused(path)
 
 
 def test_large_numbers_of_a_csv_file_that_doubles_hold_are_taken(file):

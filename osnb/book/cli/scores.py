@@ -1,6 +1,7 @@
 """Commands about scores of any origin: their measures, and a threshold to decide by."""
 
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +28,7 @@ CONVENTIONS = "The scores under the rules of public libraries."
 CHOOSE = "Pick on half the unknown classes, report the others."
 TEST = "Other samples; if left out, half of FILE, at random."
 TO_COME = "Of the unknown among samples to come; as in FILE if 0."
-WHOLE, LONG = re.compile(r"\s*[+-]?\d{1,4000}\s*"), 2.0**62  # of numbers; above it may be no int64
+WHOLE, EXACT = re.compile(r"[+-]?\d+"), 2.0**53  # of numbers; below it a double holds each
 Known = Annotated[int, typer.Option(help="Logits or texts that are known classes; all if 0.")]
 Seed = Annotated[int, typer.Option(help="Of the draws.")]
 Names = Annotated[list[str] | None, typer.Option("--score", help="Score to keep; all if none.")]
@@ -224,24 +225,21 @@ def _columns(file: Path) -> dict[str, Any]:
         raise ValueError(f"has more than one column {twice[0]!r}")
     columns = {name: table[name].to_numpy() for name in table.column_names}
     if file.suffix == ".csv":
-        _held(
-            file, [k for k, v in columns.items() if v.dtype.kind == "f" and (abs(v) > LONG).any()]
-        )
+        _held(file, [k for k, v in columns.items() if v.dtype.kind == "f"], columns)
     return columns
 
 
-def _held(file: Path, names: list[str]) -> None:
+def _held(file: Path, doubles: list[str], columns: dict[str, Any]) -> None:
     """Refuse whole numbers of a csv file that Arrow has read as doubles and that these round."""
     import pyarrow as pa
     import pyarrow.csv as text
 
-    words = dict.fromkeys(names, pa.string())
-    how = text.ConvertOptions(include_columns=names, column_types=words)
-    for name, column in (
-        text.read_csv(file, convert_options=how).to_pydict().items() if names else ()
-    ):
-        for word in filter(WHOLE.fullmatch, column):
-            if int(word) != float(word):
+    for name in [name for name in doubles if (abs(columns[name]) >= EXACT).any()]:
+        how = text.ConvertOptions(include_columns=[name], column_types={name: pa.string()})
+        for word in filter(
+            WHOLE.fullmatch, text.read_csv(file, convert_options=how)[0].to_pylist()
+        ):
+            if Decimal(word) != Decimal(float(word)):
                 raise ValueError(f"{name} needs numbers that float64 holds exactly; got {word}")
 
 
