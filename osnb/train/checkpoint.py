@@ -27,10 +27,11 @@ def save(state: dict[str, Any], path: Path) -> None:
     """
     buffer = io.BytesIO()
     torch.save(state, buffer)
-    with workbook.writing(path) as aside:
-        aside.write_bytes(buffer.getbuffer())
+    # closed here: a view that a failing write leaves open is an error when the buffer goes
+    with buffer.getbuffer() as content, workbook.writing(path) as aside:
+        aside.write_bytes(content)
         with aside.open("ab") as file:
-            file.write(hashlib.sha256(buffer.getbuffer()).digest())
+            file.write(hashlib.sha256(content).digest())
 
 
 def load(path: Path) -> dict[str, Any]:
