@@ -161,7 +161,8 @@ NORMED = {  # every network of the room that has batch norm, and how many of its
     **dict.fromkeys(("conv", "conv_dropout", "resnet9", "dhrnet"), (SMALL_ONES, 0)),
     **dict.fromkeys(("resnet20", "resnet18_cifar", "vgg32"), (SMALL_ONES, 0)),
     "fast_conv": (SMALL_ONES, 3),  # those behind a pooling
-    "wrn_10_1": ({}, 4),  # those before a block's first convolution, and the last
+    "resnet18_identity": (SMALL_ONES, 9),  # those before a block's first layer, and the last
+    "wrn_10_1": ({}, 4),  # the same
     "wrn_40_2": ({}, 18),
     "wrn_40_4": ({}, 18),
     "wrn_28_10": ({}, 12),
