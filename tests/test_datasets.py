@@ -264,8 +264,9 @@ def test_a_validation_file_more_than_there_are_classes_is_refused(layout, tmp_pa
     ("layout", "old", "new", "reason"),
     [
         ("kaggle", "ImageId", "Image", "needs columns ImageId,PredictionString"),
-        ("kaggle", f"v_2,{A} 1 2 3 4 {A} 1 2 3 4 ", "v_2,", "gives v_2 no class"),
-        ("kaggle", "v_2,", f"v_2,{B}\nv_2,", f"gives v_2 two classes, {B} and {A}"),
+        ("kaggle", f"v_2,{A} 1 2 3 4 {A} 1 2 3 4 ", "v_2,", "gives 'v_2' no class"),
+        ("kaggle", f"v_2,{A} 1 2 3 4 {A} 1 2 3 4 ", '"v\n2",', r"gives 'v\\n2' no class"),
+        ("kaggle", "v_2,", f"v_2,{B}\nv_2,", f"gives 'v_2' two classes, {B} and {A}"),
         ("list", A, "hello", "needs classes such as n01440764; got 'hello'"),
     ],
 )

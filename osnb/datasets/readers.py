@@ -239,7 +239,7 @@ def _kaggle(path: Path, names: list[str]) -> list[str]:
     for image, wnid in lines:
         if not wnid or boxes.setdefault(image, wnid) != wnid:
             said = f"two classes, {boxes[image][0]} and {wnid[0]}" if wnid else "no class"
-            raise ValueError(f"{path} gives {image} {said}")
+            raise ValueError(f"{path} gives {image!r} {said}")
     return [boxes[stem][0] for name in names if (stem := Path(name).stem) in boxes]
 
 
