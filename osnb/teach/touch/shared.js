@@ -67,7 +67,7 @@ function table(caption, [head, ...rows]) {
 
 // Axes with ticks; `at` turns a pair of numbers into pixels, `value` pixels into numbers.
 function plot({ x, y, width = 360, height = 300, title }) {
-  const [left, right, top, bottom] = [46, 12, 12, 42];
+  const [left, right, top, bottom] = [52, 12, 12, 42];
   const scale = ([low, high], from, to) => ({
     of: (v) => from + ((v - low) / (high - low)) * (to - from),
     back: (p) => low + ((p - from) / (to - from)) * (high - low),
