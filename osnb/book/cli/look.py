@@ -62,7 +62,7 @@ def _counted(runs: list[dict]) -> dict[str, Any]:
     counts = Counter(run["state"] for run in runs)
     keys = ("notebook", "run", "state", "seconds", "finished")
     rows = [{key: run.get(key) for key in keys} | _progress(run) for run in runs]
-    return {"counts": {x: counts[x] for x in record.STATES}, "gpus": _gpus(), "runs": rows}
+    return {"counts": {x: counts[x] for x in record.STATES}, "runs": rows}
 
 
 def _table(runs: list[dict], everything: bool):
@@ -71,11 +71,12 @@ def _table(runs: list[dict], everything: bool):
 
     counts = Counter(run["state"] for run in runs)
     title = ", ".join(f"{counts[state]} {state}" for state in record.STATES if counts[state])
-    shown, rest = sorted(runs, key=lambda run: record.STATES.index(run["state"])), None
+    shown = sorted(runs, key=lambda run: record.STATES.index(run["state"]))
     if not everything and len(runs) > MANY:
         shown = [run for run in shown if run["state"] != "done"][:MANY]
-        rest = f"{len(runs) - len(shown)} more: osnb status --all"
-    table = Table(*COLUMNS, box=None, title="\n".join([title, *_gpus()]), caption=rest)
+    left = len(runs) - len(shown)
+    rest = f"{left} more: osnb status --all" if left else None
+    table = Table(*COLUMNS, box=None, title=title, caption=rest)
     for run in shown:
         cells = ("", "", "run.json says strange things")
         with suppress(*STRANGE):  # somebody else has written it
@@ -118,13 +119,6 @@ def _progress(run: Mapping) -> dict[str, Any]:
     spent = (datetime.now(UTC) - datetime.fromisoformat(run["started"])).total_seconds()
     left = {"left": round(spent * (1 - now) / now, 1)} if 0 < now <= 1 else {}
     return {"share": round(share, 3), **left, **measures}
-
-
-def _gpus() -> list[str]:
-    """What each GPU of this machine is doing, in a line."""
-    asked = "--query-gpu=index,name,utilization.gpu,memory.used,memory.total"
-    lines = (record.said("nvidia-smi", asked, "--format=csv,noheader") or "").splitlines()
-    return [f"GPU {line}" for line in lines]
 
 
 def show(

@@ -157,11 +157,9 @@ def report():
     """
     from osnb.book import report
 
-    if workbook.out() != workbook.root() and any(workbook.out().glob("runs/50_own/*/run.json")):
-        print(report.strange.build())
-        return
-    index = report.build()
-    print(*filter(None, [str(index), report.remark(index)]), sep="\n")
+    own = any(workbook.out().glob("runs/50_own/*/run.json"))
+    outside = workbook.out() != workbook.root()
+    print(report.strange.build() if own and outside else report.build())
 
 
 def docs():

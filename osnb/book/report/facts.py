@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 
 import pandas as pd
 
@@ -93,19 +94,15 @@ def span(done: list[dict]) -> list[str]:
 def papers(decided: pd.DataFrame, verdicts: list[dict[str, str]]) -> list[dict]:
     """Each paper with its artefacts, how many of them are done, and its claims' answers."""
     found = gallery.artefacts(workbook.root(), workbook.out())
-    wrong = {x["artefact"]: x["verdict"] for x in verdicts if x["verdict"] != "follows"}
-    found["wrong"] = [_verdict(row, wrong) if row.run else "" for row in found.itertuples()]
+    faults = {x["artefact"]: x["verdict"] for x in verdicts if x["verdict"] != "follows"}
+    wrong = {str(Path(name).with_suffix("")): verdict for name, verdict in faults.items()}
+    stems = [shown(row.folder / row.file) if row.run else "" for row in found.itertuples()]
+    found["wrong"] = [wrong.get(stem, "") for stem in stems]
     found = found.drop(columns=["shows", "missing"]).merge(gallery.shown(found))
     return [
         _paper(paper, title, found[found["paper"] == paper], decided[decided["paper"] == paper])
         for paper, title in gallery.PAPERS.items()
     ]
-
-
-def _verdict(row: tuple, wrong: dict[str, str]) -> str:
-    """Why a part of an artefact does not follow; nothing if it does."""
-    stem = shown(row.folder / row.file)
-    return next((wrong[x] for x in (stem, f"{stem}.csv", f"{stem}.svg") if x in wrong), "")
 
 
 def _paper(paper: str, title: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:
