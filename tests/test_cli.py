@@ -50,7 +50,7 @@ def executed(monkeypatch):
 def test_help_names_every_command():
     code, out, _ = osnb("--help")
     assert code == 0
-    for command in ("run", "reproduce", "status", "show", "protocol", "data", "outputs"):
+    for command in ("run", "reproduce", "status", "show", "protocol", "outputs"):
         assert f"  {command} " in out
 
 
@@ -621,13 +621,6 @@ def test_file_lists_have_path_and_label_and_no_header(tmp_path):
             part, wnid, _ = path.split("/")
             assert part == ("val" if split == "test" else "train")
             assert label == labels[wnid]
-
-
-def test_the_hierarchy_is_built_from_a_folder_and_a_missing_one_is_named(tmp_path):
-    code, _, err = osnb("data", "wordnet", "--wordnet", tmp_path, "--out", tmp_path / "nouns.xz")
-    assert code == 2
-    assert str(tmp_path) in err
-    assert not (tmp_path / "nouns.xz").exists()
 
 
 @pytest.mark.parametrize(

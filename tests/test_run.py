@@ -343,9 +343,6 @@ def told_with_what(end):
     assert 30e6 < end["used"]["memory"] < 3e9
     assert end["seed"] == 4
     assert end["processor"]
-    assert end["checklist"]["command"].endswith("-r run small-seed4 -p rate 0.25 -p seed 4")
-    assert end["checklist"]["hyperparameters"]["rate"] == 0.25
-    assert end["checklist"]["runtime in seconds"] == end["seconds"]
 
 
 def test_a_kernel_that_a_person_installed_is_not_taken(works, tmp_path, monkeypatch):

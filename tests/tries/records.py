@@ -12,7 +12,7 @@ from osnb.book import record
 from tests.tries import SPECIAL, LateError, folder, removed, said
 
 KEYS = "state parameters notebook run seconds started outputs files settings goldens error used"
-KEYS = [*KEYS.split(), "attempts", "checklist", "host", "pid", "inputs"]
+KEYS = [*KEYS.split(), "attempts", "measures", "host", "pid", "inputs"]
 VALUES = (None, 5, "x", [], {}, [3], {"a": {"b": 1}}, float("nan"), "\x1b[2J", -1)
 DEEP = json.loads('{"before":' * 300 + "{}" + "}" * 300)
 GONE = 99999999  # a process that is not there

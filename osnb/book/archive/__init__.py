@@ -216,7 +216,6 @@ def described(runs: Mapping[str, dict], files: Mapping[str, tuple[int, str]]) ->
     cited = [(f"#{name}", "ScholarlyArticle", title) for name, title in papers.items()]
     root["citation"] = [_about(crate, *kind, name=title) for *kind, title in cited]
     root["mentions"] = [_action(crate, key, runs, kept) for key in runs]
-    _software(crate, runs, kept)
     return json.dumps(crate.metadata.generate(), indent=1, sort_keys=True).encode() + b"\n"
 
 
@@ -251,14 +250,3 @@ def _action(crate, key: str, runs: Mapping[str, dict], kept: Mapping[str, Any]):
     }
     notebook = kept[f"notebooks/{run['notebook']}.ipynb"]
     return crate.add_action(notebook, f"#{key}", object=objects, result=results, properties=about)
-
-
-def _software(crate, runs: Mapping[str, dict], kept: Mapping[str, Any]) -> None:
-    """Python and the packages with which each notebook's runs were made."""
-    for name in sorted({run["notebook"] for run in runs.values()}):
-        own = [run for run in runs.values() if run["notebook"] == name]
-        used = {pair for x in own for pair in {"python": x["python"], **x["packages"]}.items()}
-        kept[f"notebooks/{name}.ipynb"]["softwareRequirements"] = [
-            _about(crate, f"#{x}-{version}", "SoftwareApplication", name=x, softwareVersion=version)
-            for x, version in sorted(used)
-        ]

@@ -67,5 +67,4 @@ COMMANDS = (make.run, make.reproduce, *scores.COMMANDS)
 COMMANDS += (look.status, look.show, *more.COMMANDS)
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)
-app.add_typer(more.data, name="data")
 app.add_typer(more.new, name="new")

@@ -91,7 +91,7 @@ def _cells(run: dict) -> tuple[str, ...]:
     going = _progress(run)
     done = f"{100 * going['share']:.0f} %" if "share" in going else ""
     left = str(timedelta(seconds=round(going["left"]))) if "left" in going else ""
-    measures = run.get("checklist", {}).get("measures at the end") or going.get("measures") or {}
+    measures = run.get("measures") or going.get("measures") or {}
     known = [key for key in ("loss", "best") if measures.get(key) is not None]
     last = ", ".join(f"{key} {measures[key]:.3f}" for key in known)
     spent = f"{run['seconds']:.0f}" if "seconds" in run else ""

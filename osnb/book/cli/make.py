@@ -182,26 +182,24 @@ def start(
     if dry_run:
         announced(plans, force)
         raise typer.Exit(0)
-    _check_report(report)
-    if any(plan.trains for plan in plans) and not find_spec("torch"):
-        raise ModuleNotFoundError("training needs torch", name="torch")
-    raise typer.Exit(_make(plans, engine, lines, report, force=force, limit=time_limit))
-
-
-def _check_report(report: Path | None) -> None:
-    """Refuse a file that could not be written when the runs are made."""
     if report and str(report) != "-":
         try:
             written(report, _counted({}))
         except OSError as error:
             raise ValueError(f"--json {report} cannot be written: {error.strerror}") from None
+    if any(plan.trains for plan in plans) and not find_spec("torch"):
+        raise ModuleNotFoundError("training needs torch", name="torch")
+    raise typer.Exit(_make(plans, engine, lines, report, force=force, limit=time_limit))
 
 
 def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:
     """Execute the plans, one line each; the exit code."""
     from osnb.book import batch
 
-    _heed_signals()
+    # a closed terminal and SIGTERM are Ctrl-C, so that a run says interrupted
+    for sign in (signal.SIGTERM, *batch.HANG_UP):
+        if signal.getsignal(sign) != signal.SIG_IGN:  # as under nohup
+            signal.signal(sign, signal.default_int_handler)
     since, begun, ends = time.monotonic(), record.now(), {}
     try:
         with engine as spread:
@@ -232,14 +230,6 @@ def _counted(ends: Mapping[str, dict]) -> dict:
         if error := end.get("error"):
             rows[-1]["reason"] = f"{error['name']}: {error['value']}"
     return {"runs": rows, **{state: counts[state] for state in STATES}}
-
-
-def _heed_signals() -> None:
-    """A closed terminal and SIGTERM are Ctrl-C, so that a run says interrupted."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    closed = getattr(signal, "SIGHUP", None)  # Windows has none
-    if closed and signal.getsignal(closed) != signal.SIG_IGN:  # as under nohup
-        signal.signal(closed, signal.default_int_handler)
 
 
 @_with_options_of(start)

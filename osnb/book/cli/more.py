@@ -17,7 +17,6 @@ from osnb.book.runs import PAPERS
 GOLDEN = "Hold the code against the goldens first: a minute."
 CHECKED = "Notebooks and params files; all if left out."
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
-data = typer.Typer(no_args_is_help=True, help="Build the data that ships with the package.")
 new = typer.Typer(no_args_is_help=True, help="Files to start from: an example, a loss ...")
 TEMPLATES = workbook.PACKAGE / "book" / "new"
 
@@ -195,19 +194,6 @@ def protocol(
         workbook.write_csv(out / f"{name}_{split}.csv", table, header=False)
         print(f"{out / f'{name}_{split}.csv'}: {len(table)} images")
     print(protocols.describe(classes))
-
-
-@data.command()
-def wordnet(
-    wordnet: Annotated[Path | None, typer.Option(help="WordNet 3.0's dict folder.")] = None,
-    out: Annotated[Path | None, typer.Option(help="File to write.")] = None,
-):
-    """Build the noun hierarchy from WordNet 3.0, by default in its place in the package."""
-    from osnb.protocols import hierarchy
-
-    path = out or hierarchy.NOUNS
-    hierarchy.build(path, folder=wordnet)
-    print(f"{path}: {path.stat().st_size:,} bytes")
 
 
 def course(

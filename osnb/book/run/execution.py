@@ -3,14 +3,11 @@
 import csv
 import logging
 import re
-import shlex
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +152,7 @@ def _recorded(plan: Plan, content: dict[str, Any]) -> Iterator[Callable[[int, in
         spent = {"finished": record.now(), "seconds": round(time.monotonic() - begun, 1)}
         content |= spent | {"outputs": runs.results(plan.directory)}
         content["files"] = runs.beside(plan.directory)
-        content["checklist"] = checklist(plan, content)
+        content["measures"] = _last(plan)
         record.write(plan.directory, content)
 
 
@@ -253,38 +250,6 @@ def needs() -> dict[str, list[str]]:
     """What a reader of osnb.datasets needs in its folder, any of: patterns, by its name."""
     with (workbook.PACKAGE / "book" / "needs.csv").open(encoding="utf8") as file:
         return {row["reader"]: row["any of"].split() for row in csv.DictReader(file)}
-
-
-# What a program can fill in of the machine learning reproducibility checklist: Pineau et al. 2021,
-# "Improving Reproducibility in Machine Learning Research", appendix A.
-
-
-def checklist(plan: Plan, content: Mapping[str, Any]) -> dict[str, Any]:
-    """The answers for one run.
-
-    Args:
-        plan: the run.
-        content: of its run.json, as far as it is known.
-    """
-    lock = workbook.root() / "requirements.lock"
-    rows = record.rows(plan.directory / "scores.parquet", "role")
-    roles = rows and Counter(f"test, {row['role']}" for row in rows)
-    # -r keeps a text that looks like a number
-    given = [("-r" if isinstance(v, str) else "-p", k, str(v)) for k, v in plan.given.items()]
-    command = ["papermill", f"notebooks/{plan.notebook}.ipynb", "OUT.ipynb", *chain(*given)]
-    return {
-        "code": f"notebooks/{plan.notebook}.ipynb at commit {content['commit']}",
-        "command": shlex.join(command),
-        "dependencies": workbook.file_hash(lock) if lock.is_file() else None,
-        "hyperparameters": {k: v for k, v in plan.parameters.items() if k not in workbook.LOCAL},
-        "random seed": plan.parameters.get("seed"),
-        "examples": roles and dict(roles),
-        "measures at the end": _last(plan),
-        "training runs": 1 + len(content["attempts"]) if plan.trains else 0,
-        "runtime in seconds": content.get("seconds"),
-        "infrastructure": {key: content[key] for key in ("processor", "cpus", "memory", "gpus")}
-        | {"peak": content.get("used", {})},
-    }
 
 
 def _last(plan: Plan) -> dict[str, float] | None:
