@@ -527,7 +527,7 @@ def test_a_plan_tells_what_it_took_before_and_guesses_the_rest(paper):
     directory = paper.folder / "runs" / "10_fixture_train" / "mini_a"
     record.write(directory, record.read(directory) | {"seconds": 90.0})
     lines = osnb("reproduce", "--dry-run")[1].splitlines()
-    assert lines[0].split() == [TRAIN[0], "up", "to", "date", "90", "s", "last", "time"]
+    assert lines[0].split() == [TRAIN[0], "up", "to", "date", "about", "90", "s"]
     assert lines[1].split() == [TRAIN[1], "would", "run", "about", "90", "s"]
     sums = "about 90 s one after another, from earlier runs; 3 without an estimate"
     assert lines[-1] == f"5 runs, 4 would run: {sums}"

@@ -35,16 +35,13 @@ REPORT = "File for how every run ended; - prints it, and all else to stderr."
 
 
 def announced(plans: list, force: bool) -> None:
-    """Print what would be done, with the seconds that it took before, or that alike runs did."""
+    """Print what would be done, with the seconds that runs like it took here."""
     from osnb.book.run import done, lacking
 
     guess, times, lost = _guesses(), [], Counter()
     for plan in plans:
-        took = record.seconds(record.read(plan.directory))
-        seconds = guess(plan) if took is None else took
+        seconds, todo = guess(plan), force or not done(plan)
         words = "no estimate" if seconds is None else f"about {seconds:.0f} s"
-        words = words if took is None else f"{took:.0f} s last time"
-        todo = force or not done(plan)
         if todo:
             times.append(seconds)
             lost.update(filter(None, [lacking(plan)]))
@@ -82,7 +79,7 @@ def _guesses() -> Callable:
             times[key] += filter(None, [record.seconds(run)])
 
     def guess(plan) -> float | None:
-        alike = (times.get(key) for key in keys(plan.notebook, plan.parameters))
+        alike = (times[key] for key in keys(plan.notebook, plan.parameters))
         return next((median(seconds) for seconds in alike if seconds), None)
 
     return guess

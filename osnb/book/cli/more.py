@@ -55,10 +55,10 @@ def verify(
     golden: Annotated[bool, typer.Option("--golden", help=GOLDEN)] = False,
 ):
     """Say which figures, tables and scores no longer follow from code, params and inputs."""
-    from osnb.book import verify
+    from osnb.book import goldens, verify
 
     if golden:
-        verify.hold()
+        goldens.check()
     rows = verify.verify()
     if file:
         written(file, rows)
