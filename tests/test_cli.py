@@ -445,20 +445,10 @@ def test_status_of_a_training_run_counts_the_epochs_of_this_attempt(going):
 
 def test_status_of_a_training_run_without_an_epoch_does_not_guess(going):
     directory, content = going
-    more = {"notebook": "00_works_train", "progress": {"cell": 4, "of": 12}}
-    record.write(directory, content | more | {"settings": {"epochs": 30}})
+    record.write(directory, content | {"settings": {"epochs": 30}})
     (told,) = json.loads(osnb("status", "--json", "-")[1])["runs"]
     assert told["share"] == 0
     assert "left" not in told
-
-
-def test_status_of_another_run_counts_its_cells(going):
-    directory, content = going
-    assert "left" not in json.loads(osnb("status", "--json", "-")[1])["runs"][0]
-    record.write(directory, content | {"progress": {"cell": 4, "of": 12}})
-    (told,) = json.loads(osnb("status", "--json", "-")[1])["runs"]
-    assert told["share"] == 0.25
-    assert 175 < told["left"] < 190
 
 
 def test_in_a_terminal_status_follows_runs_until_they_end(going, monkeypatch):

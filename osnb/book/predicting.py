@@ -1,6 +1,6 @@
 """Weights that are there already: their scores table, as a run, and verdicts on new images."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -158,9 +158,7 @@ def _single(table: pd.DataFrame, score: str) -> scores.Own:
     return scores.Own(label, pred, {score: values}, 0, (), ())
 
 
-def _scored(
-    planned: Plan, _limit: float, _heard: Callable, *, files: Sequence[Path], model: str
-) -> dict[str, Any]:
+def _scored(planned: Plan, _limit: float, *, files: Sequence[Path], model: str) -> dict[str, Any]:
     """In place of a kernel: what run.json says of the end."""
     import torch
 

@@ -175,7 +175,7 @@ def pretend(plan: Mapping, code: str, out: str, batch: int, *, force: bool, limi
     return work(plan, code, out, batch, force=force, limit=limit, make=make)
 
 
-def _nothing(plan, limit: float, heard: Callable) -> dict:
+def _nothing(plan, limit: float) -> dict:
     from osnb.book.runs import publish
 
     for name in ("executed.ipynb", "scores.parquet"):

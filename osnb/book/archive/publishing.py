@@ -61,7 +61,8 @@ def members(runs: Mapping[str, dict[str, Any]]) -> dict[str, bytes]:
 
 
 def _yaml(content: dict[str, Any]) -> bytes:
-    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode()
+    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    return text.encode()
 
 
 def _known_citation() -> dict[str, Any]:

@@ -99,26 +99,18 @@ def _cells(run: dict) -> tuple[str, ...]:
 
 
 def _progress(run: Mapping) -> dict[str, Any]:
-    """Share done, seconds left and last measures of a run that is running, as far as it tells.
-
-    Of a training run the epochs count, of others the cells.
-    """
-    if run["state"] != "running":
+    """Share done, seconds left and last measures of a training that is running."""
+    epochs, since = run.get("settings", {}).get("epochs"), run.get("resumed", 0)
+    if run["state"] != "running" or not epochs:
         return {}
     file = workbook.out() / "runs" / run["notebook"] / run["run"] / "history.parquet"
-    epochs, since, measures = run.get("settings", {}).get("epochs"), run.get("resumed", 0), {}
-    if epochs and (rows := record.rows(file)):
-        last, measures = rows[-1], {"measures": rows[-1]}
-        share, now = last["epoch"] / epochs, (last["epoch"] - since) / max(epochs - since, 1)
-    elif run["notebook"].endswith("_train"):  # cells tell nothing of what training takes
+    if not (rows := record.rows(file)):
         return {"share": 0.0}
-    elif "progress" in run:
-        share = now = (run["progress"]["cell"] - 1) / run["progress"]["of"]
-    else:
-        return {}
+    epoch = rows[-1]["epoch"]
+    now = (epoch - since) / max(epochs - since, 1)
     spent = (datetime.now(UTC) - datetime.fromisoformat(run["started"])).total_seconds()
     left = {"left": round(spent * (1 - now) / now, 1)} if 0 < now <= 1 else {}
-    return {"share": round(share, 3), **left, **measures}
+    return {"share": round(epoch / epochs, 3), "measures": rows[-1], **left}
 
 
 def show(

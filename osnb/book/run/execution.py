@@ -5,9 +5,9 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from functools import cache, partial
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from osnb.book.run.plans import Plan
 
 TAIL = 15  # lines of a failing cell's output that run.json keeps
 AGAIN = 2  # times that a run whose kernel died goes on from its checkpoint
-OFTEN = 1.0  # seconds between two notes of where a run is
 
 
 def inputs(plan: Plan) -> dict[str, str]:
@@ -126,37 +125,20 @@ def execute(plan: Plan, *, limit: float = 0, through: Callable | None = None) ->
         content |= {"code": plan.code(), "inputs": inputs(plan)}
         content |= {"attempts": record.attempts(plan.directory)} | record.circumstances()
         content["resumed"] = (_last(plan) or {}).get("epoch", 0)
-        through = through or partial(_papermill, kernel=kernel)
-        with _recorded(plan, content) as heard:
-            content |= through(plan, limit, heard)
+        begun = time.monotonic()
+        record.write(plan.directory, content | {"state": "running"})
+        content["state"] = "interrupted"
+        try:
+            content |= through(plan, limit) if through else _papermill(plan, limit, kernel)
+        finally:
+            content |= {"finished": record.now(), "seconds": round(time.monotonic() - begun, 1)}
+            content |= {"outputs": runs.results(plan.directory), "measures": _last(plan)}
+            content["files"] = runs.beside(plan.directory)
+            record.write(plan.directory, content)
     return content
 
 
-@contextmanager
-def _recorded(plan: Plan, content: dict[str, Any]) -> Iterator[Callable[[int, int], None]]:
-    """run.json while the block runs and after it; gives what to call before every cell."""
-    begun = said = time.monotonic()
-    record.write(plan.directory, content | {"state": "running"})
-
-    def heard(cell: int, of: int) -> None:
-        nonlocal said
-        if time.monotonic() - said > OFTEN:
-            said = time.monotonic()
-            now = {"state": "running", "progress": {"cell": cell, "of": of}}
-            record.write(plan.directory, content | now)
-
-    content["state"] = "interrupted"
-    try:
-        yield heard
-    finally:
-        spent = {"finished": record.now(), "seconds": round(time.monotonic() - begun, 1)}
-        content |= spent | {"outputs": runs.results(plan.directory)}
-        content["files"] = runs.beside(plan.directory)
-        content["measures"] = _last(plan)
-        record.write(plan.directory, content)
-
-
-def _papermill(plan: Plan, limit: float, heard: Callable, kernel: Kernel) -> dict[str, Any]:
+def _papermill(plan: Plan, limit: float, kernel: Kernel) -> dict[str, Any]:
     """What run.json says of the end: the state and, of a failed run, the error."""
     execute_notebook = _imported()
     # beside the run's folder, which the notebook clears of what other code left there
@@ -165,8 +147,6 @@ def _papermill(plan: Plan, limit: float, heard: Callable, kernel: Kernel) -> dic
         old.unlink(missing_ok=True)
     options = {"progress_bar": False, "kernel_name": "python3", "language": "python"}
     options |= {"start_timeout": 120, "kernel_manager_class": kernel.manager()}
-    count = len(workbook.cells(plan.source)) + 1  # with the one that papermill injects
-    options["on_cell_start"] = lambda cell_index, **_: heard(cell_index + 1, count)
     with kernels.limited(limit) as reached:
         try:
             execute_notebook(plan.source, aside, plan.given, cwd=plan.source.parent, **options)
