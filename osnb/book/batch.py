@@ -41,7 +41,8 @@ OURS = {"self", "scheduler", "args", "kwargs", "base_class_kwargs", "security", 
 TOLD = ("state", "seconds", "error", "unpublished", "host")  # of run.json, to who asked for it
 _stopped: set[int] = set()  # batches that this worker was told to end
 End = Mapping[str, Any]
-Spread = Callable[..., Iterator[tuple[Plan, End]]]
+Ends = Iterator[tuple[Plan, End]]
+Spread = Callable[..., Ends]
 
 
 def ordered(plans: Iterable[Plan]) -> list[Plan]:
@@ -51,7 +52,7 @@ def ordered(plans: Iterable[Plan]) -> list[Plan]:
 
 def carry_out(
     plans: Iterable[Plan], *, spread: Spread, force: bool = False, limit: float = 0
-) -> Iterator[tuple[Plan, End]]:
+) -> Ends:
     """Make runs; what reads a training run that failed is not made, and has failed too.
 
     First run.json of every run that has to be made says that it is queued.
@@ -134,9 +135,7 @@ def engine(
     return local(workers) if workers > 1 else nullcontext(partial(serially, told=told))
 
 
-def serially(
-    plans: Iterable[Plan], *, force: bool, limit: float, told: Callable[[Plan, str], None]
-) -> Iterator[tuple[Plan, End]]:
+def serially(plans: Iterable[Plan], *, force: bool, limit: float, told: Callable) -> Ends:
     """Make runs one after another; those that another process is making are left for later.
 
     Args:
@@ -252,7 +251,7 @@ def over(client, *, ours: int = 0, task: Callable = work) -> Spread:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     client.register_plugin(_guard(ours))
 
-    def spread(plans: Iterable[Plan], **how) -> Iterator[tuple[Plan, End]]:
+    def spread(plans: Iterable[Plan], **how) -> Ends:
         plans, batch = list(plans), time.time_ns()
         sent = [asdict(plan) for plan in plans], [plan.code() for plan in plans]
         how |= {"out": str(workbook.out()), "batch": batch, "pure": False}

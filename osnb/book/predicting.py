@@ -32,9 +32,8 @@ def of_run(name: str, overrides: Mapping[str, Any]) -> tuple[Plan, list[Path]]:
     old, new = experiment.of(parameters), experiment.of(planned.parameters)
     kept = ({k: v for k, v in x.recipe.settings.items() if k != "rules"} for x in (old, new))
     if old.settings == new.settings or next(kept) != next(kept) or old.seed != new.seed:
-        raise Refused(
-            f"{key}: name other test sets (--also) or rules (-p rules=plain), and no more"
-        )
+        why = "name other test sets (--also) or rules (-p rules=plain), and no more"
+        raise Refused(f"{key}: {why}")
     return planned, files
 
 

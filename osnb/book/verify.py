@@ -173,11 +173,7 @@ def _tables(artefacts: list[Artefact]) -> dict[tuple[str, str], Artefact]:
     }
 
 
-def _from_inputs(
-    artefact: Artefact,
-    tables: Mapping[tuple[str, str], Artefact],
-    verdicts: Mapping[Path, tuple[str, str]],
-) -> tuple[str, str]:
+def _from_inputs(artefact: Artefact, tables: Mapping, verdicts: Mapping) -> tuple[str, str]:
     """The verdict on the runs that a results notebook has read."""
     stamp = artefact.stamp
     if stamp["notebook"].endswith("_train"):  # its inputs are images, not runs

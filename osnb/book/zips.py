@@ -47,14 +47,12 @@ def opened(file: Path) -> Iterator[zipfile.ZipFile]:
         raise ValueError(f"{file} is refused: {error}") from None
 
 
-def members(
-    archive: zipfile.ZipFile, check: Callable[[str, int], object]
-) -> dict[str, zipfile.ZipInfo]:
+def members(archive: zipfile.ZipFile, check: Callable) -> dict[str, zipfile.ZipInfo]:
     """The members by name, none of which can hurt by what the zip says of it.
 
     Args:
         archive: an open zip.
-        check: raises ValueError for a name that has no place here, or too many bytes.
+        check: of a name and its bytes; raises ValueError if it has no place here, or too many.
 
     Raises:
         ValueError: a member is refused; the message names it.

@@ -135,7 +135,12 @@ def _shown(key: str, run: dict) -> list[str]:
     folder = workbook.out() / "runs" / key
     spent = f" in {run['seconds']:.0f} s" if "seconds" in run else ""
     lines = [f"{key}: {run['state']}{spent}, attempt {len(run.get('attempts', [])) + 1}"]
-    lines.append(_circumstances(run))
+    used = run.get("used", {})
+    peak = f", peak {used['memory'] / 1e9:.2f} GB" if used.get("memory") else ""
+    on_gpu = f", {used['gpu'] / 1e9:.2f} GB on the GPU" if used.get("gpu") else ""
+    where = f"{used.get('device', run.get('processor', ''))} of {run['host']}{peak}{on_gpu}"
+    dirty = " with changes" if run.get("dirty") else ""
+    lines.append(f"on {where}; commit {run.get('commit')}{dirty}")
     if "error" in run:
         error = run["error"]
         place = f" in cell In [{error['cell']}]" if error.get("cell") else ""
@@ -148,16 +153,6 @@ def _shown(key: str, run: dict) -> list[str]:
     kinds = (".svg", ".csv", ".ipynb")
     files = sorted(str(file) for file in folder.glob("*") if file.suffix in kinds)
     return lines + (files or [f"no figures in {folder}"])
-
-
-def _circumstances(run: dict) -> str:
-    """Where, with what and from what it was made."""
-    used = run.get("used", {})
-    peak = f", peak {used['memory'] / 1e9:.2f} GB" if used.get("memory") else ""
-    on_gpu = f", {used['gpu'] / 1e9:.2f} GB on the GPU" if used.get("gpu") else ""
-    dirty = " with changes" if run.get("dirty") else ""
-    where = f"{used.get('device', run.get('processor', ''))} of {run['host']}{peak}{on_gpu}"
-    return f"on {where}; commit {run.get('commit')}{dirty}"
 
 
 def _history(rows: list[dict]) -> str:

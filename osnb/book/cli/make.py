@@ -287,10 +287,8 @@ def _files(texts: list[str]) -> list[Path]:
     return [*chosen]
 
 
-def overrides(texts: list[str] | None) -> dict[str, object]:
+def overrides(texts: list[str] | None) -> dict[str, str]:
     """Values by name, of NAME=VALUE."""
-    from osnb.book.run import Typed
-
     values = {}
     for text in texts or []:
         name, equals, value = text.partition("=")
@@ -298,7 +296,7 @@ def overrides(texts: list[str] | None) -> dict[str, object]:
             raise ValueError(f"-p needs NAME=VALUE, such as seed=3; got {text!r}")
         if name.strip() in values:
             raise ValueError(f"-p {name.strip()} is given twice")
-        values[name.strip()] = Typed(value)
+        values[name.strip()] = value
     return values
 
 

@@ -6,12 +6,11 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from filelock import FileLock
@@ -26,6 +25,7 @@ from osnb.evidence import claims, gallery
 from osnb.teach import touch
 
 HERE = Path(__file__).parent
+Files = Iterator[tuple[str, bytes]]  # by name below the source folder
 DOCS = workbook.PACKAGE / "docs"
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
 TRAINING = "api/training.md"  # docstrings of modules that import torch
@@ -56,7 +56,7 @@ def documentation() -> Path:
     return _site(chain(settings(), pages), workbook.out() / "report" / "docs")
 
 
-def _site(files: Iterable[tuple[str, bytes]], target: Path) -> Path:
+def _site(files: Files, target: Path) -> Path:
     """Put what Sphinx makes of files in the place of `target`, which is whole before and after."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".report-") as folder:
@@ -87,7 +87,7 @@ def sphinx(work: Path) -> None:
 # Its source folder: pages made from templates, and the files that they show
 
 
-def _files() -> Iterator[tuple[str, bytes]]:
+def _files() -> Files:
     """Each file of the source folder: its name there and its content."""
     done, decided = facts.runs(), claims.decide([*gallery.PAPERS], [*claims.SIZES])
     verdicts, notebooks = verify(), facts.notebooks(done)
@@ -107,9 +107,7 @@ def _files() -> Iterator[tuple[str, bytes]]:
     yield from _pages(decided, papers, notebooks, counts)
 
 
-def _pages(
-    decided: pd.DataFrame, papers: list[dict], notebooks: list[dict], counts: dict[str, Any]
-) -> Iterator[tuple[str, bytes]]:
+def _pages(decided: pd.DataFrame, papers: list, notebooks: list, counts: dict) -> Files:
     """The pages that templates make: of papers, notebooks, claims, own data, and the first one."""
     render = _renderer(notebooks)
     for paper in [paper for paper in papers if paper["done"]]:
@@ -126,7 +124,7 @@ def _pages(
     yield "index.md", render("index", papers=papers, notebooks=notebooks, **counts)
 
 
-def settings() -> Iterator[tuple[str, bytes]]:
+def settings() -> Files:
     """What Sphinx needs beside pages, of the report and of the documentation.
 
     MathJax comes from the package sphinx-mathjax-offline, so that no page asks a server.
@@ -139,7 +137,7 @@ def settings() -> Iterator[tuple[str, bytes]]:
         yield f"_static/mathjax/{path.relative_to(folder)}", path.read_bytes()
 
 
-def _notebook(notebook: dict) -> Iterator[tuple[str, bytes]]:
+def _notebook(notebook: dict) -> Files:
     for page in notebook["pages"]:
         has = page["run"] in {each["run"] for each in notebook["params"]}
         anchor = f"#params-{notebook['name']}-{page['run']}" if has else ""
@@ -227,7 +225,7 @@ def _literal(text: object) -> str:
 # The documentation: tracked Markdown and the docstrings, as pages of a site
 
 
-def documents() -> Iterator[tuple[str, bytes]]:
+def documents() -> Files:
     """Each page: its name in the folder of sources, and its text."""
     for page in sorted(DOCS.rglob("*.md")):
         name, text = page.relative_to(DOCS).as_posix(), page.read_text(encoding="utf8")

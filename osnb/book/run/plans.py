@@ -26,10 +26,6 @@ class Refused(ValueError):
     """Input for which nothing is started; the message is a sentence for the person."""
 
 
-class Typed(str):
-    """What a person typed for a parameter: text where the default is text, else read as yaml."""
-
-
 @dataclass(frozen=True)
 class Plan:
     """One run that could be made.
@@ -115,16 +111,13 @@ def _collects(notebook: Path) -> bool:
 # Checks. Neither papermill nor torch is imported before they have passed.
 
 
-def plan(
-    file: Path,
-    overrides: Mapping[str, Any] | None = None,
-    content: Mapping[str, Any] | None = None,
-) -> Plan:
+def plan(file: Path, overrides: Mapping | None = None, content: Mapping | None = None) -> Plan:
     """Hold a params file, and values that replace some of its own, against its notebook.
 
     Args:
         file: `<any folder>/<notebook>/<run>.yaml`.
-        overrides: these join the run's name where they differ from the file; `Typed` or values.
+        overrides: these join the run's name where they differ from the file; values, or texts,
+            which are read as yaml where the default is no text.
         content: in the place of the file's.
 
     Raises:
@@ -210,11 +203,11 @@ def _checked(values: Mapping, defaults: Mapping, file: Path) -> dict[str, Any]:
 
 def _typed(name: str, value: Any, default: Any) -> Any:
     """The value of an override."""
-    if not isinstance(value, Typed) or isinstance(default, str):
-        return str(value) if isinstance(value, Typed) else value
+    if not isinstance(value, str) or isinstance(default, str):
+        return value
     with suppress(yaml.YAMLError, RecursionError, ValueError):
-        return yaml.load(str(value), _Loader)
-    raise Refused(f"-p {name} needs a value that yaml can read; got {str(value)[:60]!r}")
+        return yaml.load(value, _Loader)
+    raise Refused(f"-p {name} needs a value that yaml can read; got {value[:60]!r}")
 
 
 def _near(name: str, valid: Iterable[str]) -> str:
