@@ -184,7 +184,7 @@ def test_a_notebook_without_one_cell_of_literals_is_refused(project, fixture, re
     ("overrides", "reason"),
     [
         ({"sed": 1}, "unknown parameter 'sed'.*did you mean 'seed'"),
-        ({"seed": "1"}, "is int"),
+        ({"seed": 1.5}, "is int"),
         ({"run": "other"}, "needs the line 'run: small'"),
     ],
 )

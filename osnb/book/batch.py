@@ -177,11 +177,9 @@ def work(
     """
     mine, me = Plan(**plan), f"the worker on {record.owner()['host']}"
     if str(workbook.out()) != out:
-        why = f"{me} writes to {workbook.out()}: start it with OSNB_OUT={out}"
-        return failed(Refused(why))
+        return failed(Refused(f"{me} writes to {workbook.out()}: start it with OSNB_OUT={out}"))
     if mine.code() != code:
-        why = f"{me} has other code in {workbook.root()}: update it, restart it"
-        return failed(Refused(why))
+        return failed(Refused(f"{me} has other code in {workbook.root()}: update it, restart it"))
     while batch not in _stopped:
         if end := made(mine, force=force, limit=limit, **how):
             return {key: end[key] for key in TOLD if key in end}
@@ -394,12 +392,11 @@ def library():
     """The module `dask_jobqueue.slurm`, whose import would turn every later Ctrl-C into an exit."""
     before = signal.getsignal(signal.SIGINT)
     try:
-        from dask_jobqueue import slurm as module
-    except ImportError:
-        raise ImportError("Slurm needs dask-jobqueue: pip install 'osnb[slurm]'") from None
+        from dask_jobqueue import slurm
+
+        return slurm
     finally:
         signal.signal(signal.SIGINT, before)
-    return module
 
 
 def options(file: Path, tls: Path) -> dict[str, Any]:

@@ -115,16 +115,21 @@ def artefacts():
 def outputs():
     """For developers: keep default runs' outputs in notebooks/, their numbers in READMEs."""
     from osnb.book import index
+    from osnb.book.run import done, plan
     from osnb.book.runs import keep_outputs
     from osnb.evidence import gallery, own_data
 
     root, kept = workbook.root(), {}
     for notebook in sorted((root / "notebooks").glob("*.ipynb")):
-        executed, reason = _default_run(notebook)
-        if not reason:
-            keep_outputs(notebook, executed)
-            kept[notebook.stem] = record.read(executed.parent) or {}
-        print(f"{notebook.stem:30} {reason or 'outputs kept'}")
+        defaults = workbook.declared(notebook)
+        planned = plan(file := root / "params" / notebook.stem / f"{defaults['run']}.yaml")
+        end = f"left as it is: its run {planned.run} is not done"
+        if planned.parameters != defaults:
+            end = f"left as it is: {file} sets other values than the notebook's defaults"
+        elif done(planned):
+            keep_outputs(notebook, planned.directory / "executed.ipynb")
+            kept[notebook.stem], end = record.read(planned.directory), "outputs kept"
+        print(f"{notebook.stem:30} {end}")
     tables = {paper: gallery.rows(root, paper) for paper in gallery.PAPERS}
     own = own_data.table()
     gallery.update(root / "README.md", {"results": own_data.front(own, gallery.front(root))})
@@ -134,19 +139,6 @@ def outputs():
     gallery.update(root / "figures" / "README.md", tables)
     index.measure(root, kept)
     index.update(root)
-
-
-def _default_run(notebook: Path) -> tuple[Path, str]:
-    """The executed copy with the notebook's own parameters, and why it cannot serve, if so."""
-    from osnb.book.run import done, plan
-
-    defaults = workbook.declared(notebook)
-    file = workbook.root() / "params" / notebook.stem / f"{defaults['run']}.yaml"
-    planned = plan(file)
-    executed = planned.directory / "executed.ipynb"
-    if planned.parameters != defaults:
-        return executed, f"left as it is: {file} sets other values than the notebook's defaults"
-    return executed, "" if done(planned) else f"left as it is: its run {planned.run} is not done"
 
 
 def report():
