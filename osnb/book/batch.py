@@ -357,9 +357,8 @@ def connected(address: str, tls: Path | None = None) -> Iterator[Spread]:
     if parts.scheme not in ("tls", "tcp") or not parts.hostname or not parts.port:
         raise Refused(f"a scheduler's address is tls://HOST:PORT; got {address!r}")
     if parts.scheme != "tls" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
-        raise Refused(
-            f"{address} is another machine: its scheduler must be started with TLS, tls://"
-        )
+        how = "its scheduler must be started with TLS, tls://"
+        raise Refused(f"{address} is another machine: {how}")
     held = security(tls)
     if parts.scheme == "tls" and not (held.tls_ca_file and held.tls_client_cert):
         raise Refused(f"{address} needs --tls FOLDER with {', '.join(TLS)}")

@@ -84,9 +84,8 @@ def _chosen(names: Iterable[str]) -> dict[str, dict[str, Any]]:
         if run["state"] != "done":
             raise ValueError(f"only finished runs go into an archive; {key} is {run['state']}")
         if lost := altered(_folder(key), run):
-            raise ValueError(
-                f"{key} is not what its run.json says ({', '.join(lost)}); run it again"
-            )
+            files = ", ".join(lost)
+            raise ValueError(f"{key} is not what its run.json says ({files}); run it again")
         params = params_file(run["notebook"], run["run"])
         run["params"] = f"params/{run['notebook']}/{params.name}" if params else None
         run["data"] = stamps.data(_folder(key))

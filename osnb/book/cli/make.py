@@ -36,11 +36,14 @@ REPORT = "File for how every run ended; - prints it, and all else to stderr."
 
 def announced(plans: list, force: bool) -> None:
     """Print what would be done, with the seconds that runs like it took here."""
+    from statistics import median
+
     from osnb.book.run import done, lacking
 
-    guess, times, lost = _guesses(), [], Counter()
+    before, times, lost = _times(), [], Counter()
     for plan in plans:
-        seconds, todo = guess(plan), force or not done(plan)
+        todo, keys = force or not done(plan), _keys(plan.notebook, plan.parameters)
+        seconds = next((median(before[key]) for key in keys if before[key]), None)
         words = "no estimate" if seconds is None else f"about {seconds:.0f} s"
         if todo:
             times.append(seconds)
@@ -62,27 +65,19 @@ def announced(plans: list, force: bool) -> None:
         print(values["benchmark"], *said, sep="\n  ")
 
 
-def _guesses() -> Callable:
-    """Seconds that a plan may take, by the runs that this machine has finished.
-
-    Those of the same experiment, else those of the same notebook and size; the median.
-    """
-    from statistics import median
-
-    def keys(notebook: str, parameters: Mapping) -> tuple:
-        kept = {k: v for k, v in parameters.items() if k not in workbook.REPEATS}
-        return (notebook, repr(sorted(kept.items()))), (notebook, parameters.get("size"))
-
+def _times() -> dict[tuple, list[float]]:
+    """Seconds of the runs that this machine has finished, by each of their `_keys`."""
     here, times = record.owner()["host"], defaultdict(list)
     for run in (run for run in record.everything() if run.get("host") == here):
-        for key in keys(run["notebook"], run["parameters"]):
+        for key in _keys(run["notebook"], run["parameters"]):
             times[key] += filter(None, [record.seconds(run)])
+    return times
 
-    def guess(plan) -> float | None:
-        alike = (times[key] for key in keys(plan.notebook, plan.parameters))
-        return next((median(seconds) for seconds in alike if seconds), None)
 
-    return guess
+def _keys(notebook: str, parameters: Mapping) -> tuple[tuple, tuple]:
+    """What runs of one experiment share, and what those of one notebook and size do."""
+    kept = {k: v for k, v in parameters.items() if k not in workbook.REPEATS}
+    return (notebook, repr(sorted(kept.items()))), (notebook, parameters.get("size"))
 
 
 class Lines:

@@ -36,6 +36,15 @@ BENCHMARK = "For weights: your own, my.yaml, or NOTEBOOK/RUN.yaml, a params file
 MODEL = "Your own network, MODULE:NAME, called with classes=K; it gives logits (N, K)."
 IMAGES = "A folder of images, however deep, a csv file with a column path, or one image."
 WHOLE, EXACT = re.compile(r"[+-]?\d+"), 2.0**53  # of numbers; below it a double holds each
+
+
+def only_csv(out: Path | None) -> Path | None:
+    """The file to write, if its name says what is written."""
+    if out and out.suffix != ".csv":
+        raise ValueError(f"--out writes .csv; got {out.name!r}")
+    return out
+
+
 Known = Annotated[int, typer.Option(help="Logits or texts that are known classes; all if 0.")]
 Seed = Annotated[int, typer.Option(help="Of the draws.")]
 Names = Annotated[list[str] | None, typer.Option("--score", help="Score to keep; all if none.")]
@@ -43,7 +52,7 @@ Tpr = Annotated[float | None, typer.Option(help="Share of the known to accept, a
 Fpr = Annotated[float | None, typer.Option(help="Share of the unknown to accept, at most.")]
 Risk = Annotated[float | None, typer.Option(help="Errors among the accepted, at most.")]
 Share = Annotated[float, typer.Option(help=TO_COME)]
-Out = Annotated[Path | None, typer.Option(help="csv file to write as well.")]
+Out = Annotated[Path | None, typer.Option(help="csv file to write as well.", callback=only_csv)]
 Run = Annotated[str, typer.Argument(metavar="[RUN]", help="A finished training run.")]
 Weights = Annotated[Path | None, typer.Option(help=WEIGHTS)]
 BenchmarkFile = Annotated[Path | None, typer.Option("--benchmark", help=BENCHMARK)]
@@ -111,7 +120,6 @@ def verdict(
     from osnb.book import predicting
 
     _one_network(run, benchmark, weights, model)
-    only_csv(out)
     asked = {"tpr": tpr, "fpr": fpr, "risk": risk, "threshold": threshold}
     asked = {name: value for name, value in asked.items() if value is not None}
     if len(asked) != 1 or (run and p):
@@ -156,12 +164,12 @@ def _of_weights(benchmark: Path, weights: Path | None, given: dict[str, Any]):
 def rules(
     run: Annotated[str, typer.Argument(help="A training run that is done: RUN or NOTEBOOK/RUN.")],
     machine: Annotated[str, typer.Option(help="As in training notebooks: workers=4 ...")] = "",
-    out: Annotated[Path | None, typer.Option(help="csv file of all scores to write.")] = None,
+    out: Out = None,
     save: Annotated[bool, typer.Option("--save", help="Keep the measures in figures/.")] = False,
 ):
     """Thirty rules on one trained network: AUROC and seconds of each.
 
-    Features are kept as features.npz beside the run. The file of --out is one for `osnb score`.
+    Features are kept as features.npz beside the run. --out writes all scores, for `osnb score`.
     --save writes rules.csv and its stamp: AUROC with intervals, and the best rule as picked on half
     of the unknown classes. Thirteen rules are pytorch-ood's, which has to be installed.
     """
@@ -169,7 +177,6 @@ def rules(
     from osnb.book import predicting
     from osnb.experiment import cached
 
-    only_csv(out)
     key, parameters, _ = predicting.finished(run)
     where = experiment.Machine.of(machine, data=parameters.get("data", ""))
     kept = cached.said(experiment.of(parameters), workbook.out() / "runs" / key, where)
@@ -233,7 +240,6 @@ def score(
 
     if unit not in UNITS:
         raise ValueError(f"--unit is one of {', '.join(UNITS)}; got {unit!r}")
-    only_csv(out)
     files, draws = [file, against] if against else [file], {"seed": seed, "resamples": resamples}
     samples = [_own(path, known, names or ()) for path in files]
     notes = [note for sample in samples for note in sample.notes]
@@ -273,12 +279,13 @@ def threshold(
     seed: Seed = 0,
     known: Known = 0,
     json: Json = None,
-    out: Annotated[Path | None, typer.Option(help="csv file for a verdict per row.")] = None,
+    out: Out = None,
 ):
     """A threshold to decide by, what it promises, and what it does on samples it has not seen.
 
     FILE holds samples that were not trained on, in the form of `osnb score`. One of --tpr, --fpr
-    and --risk is asked for. Accepted is a score at or above the threshold.
+    and --risk is asked for. Accepted is a score at or above the threshold. --out writes a verdict
+    per row.
 
     \b
     osnb threshold validation.csv --test test.csv --risk .05 --share .1
@@ -291,7 +298,6 @@ def threshold(
     asked = [(k, v) for k, v in {"tpr": tpr, "fpr": fpr, "risk": risk}.items() if v]
     if len(asked) != 1:
         raise ValueError(f"needed: one of --tpr, --fpr and --risk; got {len(asked)}")
-    only_csv(out)
     ((rate, at),) = asked
     samples = [_single(each, known, name) for each in ([file, test] if test else [file])]
     held_out, others = samples if test else of.halves(samples[0], seed=seed)
@@ -317,11 +323,6 @@ def promised(rate: str, at: float, rows: list[dict[str, Any]]) -> list[str]:
         worth = NONE if value != value else f"accept from {value!r}: {PROMISES[name]}"
         sentences.append(f"{name}: {worth.format(**words)}")
     return [*sentences, BEYOND]
-
-
-def only_csv(out: Path | None) -> None:
-    if out and out.suffix != ".csv":
-        raise ValueError(f"--out writes .csv; got {out.name!r}")
 
 
 def _single(file: Path, known: int, name: str):
@@ -394,9 +395,8 @@ def _held(file: Path, doubles: list[str], columns: dict[str, Any]) -> None:
 
     for name in [name for name in doubles if (abs(columns[name]) >= EXACT).any()]:
         how = text.ConvertOptions(include_columns=[name], column_types={name: pa.string()})
-        for word in filter(
-            WHOLE.fullmatch, text.read_csv(file, convert_options=how)[0].to_pylist()
-        ):
+        words = text.read_csv(file, convert_options=how)[0].to_pylist()
+        for word in filter(WHOLE.fullmatch, words):
             if Decimal(word) != Decimal(float(word)):
                 raise ValueError(f"{name} needs numbers that float64 holds exactly; got {word}")
 

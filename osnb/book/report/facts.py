@@ -9,7 +9,6 @@ import pandas as pd
 
 from osnb.base import workbook
 from osnb.book import record
-from osnb.book.runs import changed
 from osnb.book.verify import VERDICTS, shown
 from osnb.evidence import across, gallery, tables
 from osnb.evidence.build import evidence
@@ -57,9 +56,6 @@ def _page(found: dict) -> dict:
     imported, when = "imported" in found, f"{found['finished'][:16].replace('T', ' ')} UTC"
     note = f"Executed {'elsewhere' if imported else 'here'}, {when}"
     note += f", in {found['seconds']:.0f} s, {_commit(found)}."
-    files = {k: v for k, v in found.get("files", {}).items() if k == "executed.ipynb"}
-    if changed(found["executed"].parent, files):
-        note += " **It was edited since.**"
     return {"run": found["run"], "source": found["executed"], "note": note, "imported": imported}
 
 
@@ -230,7 +226,6 @@ def results_on_drawings() -> pd.DataFrame:
     for measure in MEASURES:
         rows = means.table(measure)[[measure, "low", "high"]].to_numpy()
         table[measure] = [f"{value:.3f} [{low:.2f}, {high:.2f}]" for value, low, high in rows]
-    table = table.assign(rank=means.points()["oscr"]).sort_values(
-        ["task", "rank"], ascending=False, kind="stable"
-    )
+    table = table.assign(rank=means.points()["oscr"])
+    table = table.sort_values(["task", "rank"], ascending=False, kind="stable")
     return table[["protocol", "task", "method", "network", "splits", "runs", *MEASURES]]

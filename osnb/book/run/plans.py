@@ -146,10 +146,8 @@ def plan(file: Path, overrides: Mapping | None = None, content: Mapping | None =
         said = f"{error.strerror}: {lost}" if lost else str(error)
         named = str(file) in said or str(notebook) in said
         raise Refused(said if named else f"{file}: {said}") from None
-    if values.get("run") != file.stem:
-        raise Refused(
-            f"{file} needs the line 'run: {file.stem}', its own name; got {values.get('run')!r}"
-        )
+    if (said := values.get("run")) != file.stem:
+        raise Refused(f"{file} needs the line 'run: {file.stem}', its own name; got {said!r}")
     ours = workbook.root() / "params" / notebook.stem / file.name
     base = defaults | (read(ours) if ours != file and ours.is_file() else own)
     values["run"] = experiment.variant(file.stem, base, defaults | values)
