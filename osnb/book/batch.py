@@ -142,16 +142,22 @@ def serially(plans: Iterable[Plan], *, force: bool, limit: float, told: Callable
         plans: in their order.
         force: as in `once`.
         limit: as in `once`.
-        told: called with "begins" before an attempt and "busy" if another process is at it.
+        told: called with a run as it begins; once more, with a line, if another process is at it.
     """
-    waiting, busy = deque(plans), 0
+    waiting, busy, waits = deque(plans), 0, set()
     while waiting:
-        told(plan := waiting.popleft(), "begins")
+        plan = waiting.popleft()
+        if str(plan) not in waits:
+            told(plan)
         if end := made(plan, force=force, limit=limit):
             busy = 0
             yield plan, end
             continue
-        told(plan, "busy")
+        if str(plan) not in waits:
+            waits.add(str(plan))
+            run = record.read(plan.directory) or {}
+            who = f"process {run.get('pid')} on {run.get('host')}"
+            told(plan, f"waits: {who} is making it since {run.get('started', 'just now')}")
         waiting.append(plan)
         busy += 1
         if busy >= len(waiting):

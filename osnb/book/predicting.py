@@ -175,5 +175,4 @@ def _scored(planned: Plan, _limit: float, *, files: Sequence[Path], model: str) 
         here.save("scores", table=table, inputs=inputs)
     except (OSError, ValueError) as error:
         return record.failed(error)
-    large = runs.publish(planned.directory, planned.figures) if planned.published else []
-    return {"state": "done", "unpublished": large}
+    return {"state": "done", "unpublished": planned.publish()}

@@ -176,11 +176,9 @@ def pretend(plan: Mapping, code: str, out: str, batch: int, *, force: bool, limi
 
 
 def _nothing(plan, limit: float) -> dict:
-    from osnb.book.runs import publish
-
     for name in ("executed.ipynb", "scores.parquet"):
         (plan.directory / name).write_text("{}")
-    return {"state": "done", "unpublished": publish(plan.directory, plan.figures)}
+    return {"state": "done", "unpublished": plan.publish()}
 
 
 def _looked(place: str) -> dict[str, float]:

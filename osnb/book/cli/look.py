@@ -149,15 +149,11 @@ def _shown(key: str, run: dict) -> list[str]:
     wide = max(map(len, run["parameters"]), default=0)
     lines += ["", *(f"{name:{wide}}  {value!r}" for name, value in run["parameters"].items()), ""]
     if rows := record.rows(folder / "history.parquet"):
-        lines += [_history(rows), ""]
+        import pandas as pd
+
+        chosen = [*rows[: -1 : max(1, len(rows) // 10)], rows[-1]]  # some epochs
+        table = pd.DataFrame(chosen).to_string(index=False, float_format="{:.4g}".format)
+        lines += [table, ""]
     kinds = (".svg", ".csv", ".ipynb")
     files = sorted(str(file) for file in folder.glob("*") if file.suffix in kinds)
     return lines + (files or [f"no figures in {folder}"])
-
-
-def _history(rows: list[dict]) -> str:
-    """The epochs, the first, the last and some between."""
-    import pandas as pd
-
-    chosen = [*rows[: -1 : max(1, len(rows) // 10)], rows[-1]]
-    return pd.DataFrame(chosen).to_string(index=False, float_format="{:.4g}".format)

@@ -84,29 +84,12 @@ class Lines:
     """One line for every run: its name when it begins, where that can be told, and its end."""
 
     def __init__(self, count: int, file: TextIO):
-        self.count, self.file, self.number, self.open, self.waited = count, file, 0, "", set()
+        self.count, self.file, self.number, self.open = count, file, 1, ""
 
-    def told(self, plan, what: str) -> None:
-        """A run begins, or another process is making it."""
-        if str(plan) in self.waited:
-            return
-        line = ""
-        if what == "busy":
-            self.waited.add(str(plan))
-            run = record.read(plan.directory) or {}
-            who = f"process {run.get('pid')} on {run.get('host')}"
-            line = f"waits: {who} is making it since {run.get('started', 'just now')}"
-        self._write(plan, line)
-
-    def ended(self, plan, end: Mapping) -> None:
-        """A run has ended."""
-        self._write(plan, _ending(plan, end))
-        self.number += 1
-
-    def _write(self, plan, line: str = "") -> None:
+    def told(self, plan, line: str = "") -> None:
         """The run's name, if it does not stand there yet, and what ends its line."""
         if self.open != str(plan):
-            name = f"[{self.number + 1}/{self.count}] {plan!s:50} "
+            name = f"[{self.number}/{self.count}] {plan!s:50} "
             print(name, end="", flush=True, file=self.file)
         if line:
             print(record.plain(line), flush=True, file=self.file)
@@ -197,7 +180,8 @@ def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:
         with engine as spread:
             for plan, end in batch.carry_out(plans, spread=spread, **how):
                 ends[str(plan)] = plan.known | end
-                lines.ended(plan, end)
+                lines.told(plan, _ending(plan, end))
+                lines.number += 1
     finally:
         for plan in (plan for plan in plans if str(plan) not in ends):  # we are stopped
             end = record.read(plan.directory) or {}

@@ -77,7 +77,7 @@ def once(
     try:
         with record.lock(plan.directory):
             if not force and done(plan):
-                _publish(plan)
+                plan.publish()
                 return {"state": "skipped"}
             if why := lacking(plan):
                 return not_run(plan, why)
@@ -88,11 +88,6 @@ def once(
             return end
     except Timeout:
         return None
-
-
-def _publish(plan: Plan) -> list[str]:
-    """`runs.publish`, but for what is no experiment of the workbook."""
-    return runs.publish(plan.directory, plan.figures) if plan.published else []
 
 
 def not_run(plan: Plan, why: str) -> dict[str, Any]:
@@ -153,7 +148,7 @@ def _papermill(plan: Plan, limit: float, kernel: Kernel) -> dict[str, Any]:
             _check_whole(aside)
             if plan.trains and not (plan.directory / "scores.parquet").is_file():
                 raise FileNotFoundError(f"{plan} wrote no scores.parquet in {plan.directory}")
-            end = {"state": "done", "unpublished": _publish(plan)}
+            end = {"state": "done", "unpublished": plan.publish()}
         except Exception as error:
             explained = _explained(error, aside)
             if reached():

@@ -66,11 +66,6 @@ class Plan:
         return self.parameters.get("size") != "own"
 
     @property
-    def figures(self) -> Path:
-        """Where its small results go."""
-        return workbook.out() / "figures" / self.notebook / self.run
-
-    @property
     def trains(self) -> bool:
         """Whether its notebook trains and writes a scores table."""
         return self.notebook.endswith("_train")
@@ -94,6 +89,11 @@ class Plan:
     def code(self) -> str:
         """One digest of the code that the run follows from."""
         return stamps.of(self.follows["goldens"])
+
+    def publish(self) -> list[str]:
+        """`runs.publish` to figures/, but for what is no experiment of the workbook."""
+        target = workbook.out() / "figures" / self.notebook / self.run
+        return runs.publish(self.directory, target) if self.published else []
 
 
 # What is read from files, once for each version of a file: a batch has thousands of plans.
