@@ -185,10 +185,6 @@ def test_rocrate_reads_files_runs_and_what_they_were_made_from(packed, tmp_path)
         "runs/12_fixture_train/small-seed1/scores.parquet",
     ]
     assert {x.id for x in action["result"]} == {x for x in names if x.startswith("runs/13_")}
-    software = {
-        x["name"]: x["softwareVersion"] for x in action["instrument"]["softwareRequirements"]
-    }
-    assert software == {"python": run["python"]} | run["packages"]
 
 
 # And in

@@ -134,7 +134,7 @@ def test_a_rebuild_gives_the_shipped_file_whatever_the_hash_seed(corpus, tmp_pat
 
 def test_a_missing_corpus_is_refused_with_the_ways_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setattr(nltk.data, "path", [])
-    with pytest.raises(FileNotFoundError, match=r"nltk\.download.*--wordnet /usr/share/wordnet"):
+    with pytest.raises(FileNotFoundError, match=r"nltk\.download.*folder='/usr/share/wordnet'"):
         hierarchy.build(tmp_path / "nouns")
     with pytest.raises(FileNotFoundError, match=r"data\.noun"):
         hierarchy.build(tmp_path / "nouns", folder=tmp_path)

@@ -52,8 +52,8 @@ def test_what_a_terminal_would_obey_is_written_out(change):
 @pytest.mark.parametrize(
     "values",
     [
-        {"checklist": 7},
-        {"checklist": {"measures at the end": {"loss": "low"}}},
+        {"measures": 7},
+        {"measures": {"loss": "low"}},
         {"seconds": "z"},
         {"finished": 3},
         {"error": 5},
@@ -75,5 +75,5 @@ def test_a_run_json_that_says_strange_things_hides_no_other_run(change, values):
 
 
 def test_a_measure_that_training_did_not_find_is_left_out(change):
-    change(checklist={"measures at the end": {"loss": None, "best": 0.5}})
+    change(measures={"loss": None, "best": 0.5})
     assert "best 0.500" in osnb("status")

@@ -184,7 +184,7 @@ def test_a_notebook_without_one_cell_of_literals_is_refused(project, fixture, re
     ("overrides", "reason"),
     [
         ({"sed": 1}, "unknown parameter 'sed'.*did you mean 'seed'"),
-        ({"seed": "1"}, "is int"),
+        ({"seed": 1.5}, "is int"),
         ({"run": "other"}, "needs the line 'run: small'"),
     ],
 )
@@ -194,11 +194,11 @@ def test_overrides_are_checked_like_the_file(works, overrides, reason):
 
 
 def test_a_text_that_was_typed_is_read_as_its_parameter_wants_it(works):
-    typed = {"word": run.Typed("2"), "seed": run.Typed("2"), "rate": run.Typed("1")}
+    typed = {"word": "2", "seed": "2", "rate": "1"}
     given = run.plan(works, typed).given
     assert [given["word"], given["seed"], given["rate"]] == ["2", 2, 1.0]
     assert [type(given[name]) for name in ("word", "seed", "rate")] == [str, int, float]
-    assert run.plan(works, {"word": run.Typed("")}).parameters["word"] == ""
+    assert run.plan(works, {"word": ""}).parameters["word"] == ""
 
 
 def test_every_name_is_plain_and_another_for_every_text(works):
@@ -293,7 +293,7 @@ def test_a_plan_is_made_or_refused_before_torch_and_pandas_are_imported():
 
 def test_settings_that_a_training_notebook_does_not_declare_go_into_its_overrides():
     file = workbook.root() / "params" / f"{SOFTMAX}.yaml"
-    plan = run.plan(file, {"seed": run.Typed("3"), "epochs": run.Typed("20")})
+    plan = run.plan(file, {"seed": "3", "epochs": "20"})
     assert plan.run == "mini_p2_softmax-epochs20-seed3"
     assert (plan.parameters["overrides"], plan.parameters["seed"]) == ("epochs=20", 3)
     assert plan.follows["settings"]["epochs"] == 20
@@ -343,9 +343,6 @@ def told_with_what(end):
     assert 30e6 < end["used"]["memory"] < 3e9
     assert end["seed"] == 4
     assert end["processor"]
-    assert end["checklist"]["command"].endswith("-r run small-seed4 -p rate 0.25 -p seed 4")
-    assert end["checklist"]["hyperparameters"]["rate"] == 0.25
-    assert end["checklist"]["runtime in seconds"] == end["seconds"]
 
 
 def test_a_kernel_that_a_person_installed_is_not_taken(works, tmp_path, monkeypatch):

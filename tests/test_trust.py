@@ -334,7 +334,7 @@ FORGED = {
     "a parameter that is an object": (
         state(parameters={"run": "small", "size": "mini", "seed": 0, "x": {}}), "parameters$"),
     "a checklist of a kind": (state(checklist=7), "no run says: checklist$"),
-    "measures of a kind": (state(checklist={"measures at the end": {"loss": "low"}}), "checklist$"),
+    "measures of a kind": (state(measures={"loss": "low"}), "no run says: measures$"),
     "an error": (state(error=5), "no run says: error$"),
     "use of a kind": (state(used="z"), "no run says: used$"),
     "use of a GPU of a kind": (state(used={"gpu": "all"}), "no run says: used$"),

@@ -41,7 +41,8 @@ OURS = {"self", "scheduler", "args", "kwargs", "base_class_kwargs", "security", 
 TOLD = ("state", "seconds", "error", "unpublished", "host")  # of run.json, to who asked for it
 _stopped: set[int] = set()  # batches that this worker was told to end
 End = Mapping[str, Any]
-Spread = Callable[..., Iterator[tuple[Plan, End]]]
+Ends = Iterator[tuple[Plan, End]]
+Spread = Callable[..., Ends]
 
 
 def ordered(plans: Iterable[Plan]) -> list[Plan]:
@@ -51,7 +52,7 @@ def ordered(plans: Iterable[Plan]) -> list[Plan]:
 
 def carry_out(
     plans: Iterable[Plan], *, spread: Spread, force: bool = False, limit: float = 0
-) -> Iterator[tuple[Plan, End]]:
+) -> Ends:
     """Make runs; what reads a training run that failed is not made, and has failed too.
 
     First run.json of every run that has to be made says that it is queued.
@@ -134,25 +135,29 @@ def engine(
     return local(workers) if workers > 1 else nullcontext(partial(serially, told=told))
 
 
-def serially(
-    plans: Iterable[Plan], *, force: bool, limit: float, told: Callable[[Plan, str], None]
-) -> Iterator[tuple[Plan, End]]:
+def serially(plans: Iterable[Plan], *, force: bool, limit: float, told: Callable) -> Ends:
     """Make runs one after another; those that another process is making are left for later.
 
     Args:
         plans: in their order.
         force: as in `once`.
         limit: as in `once`.
-        told: called with "begins" before an attempt and "busy" if another process is at it.
+        told: called with a run as it begins; once more, with a line, if another process is at it.
     """
-    waiting, busy = deque(plans), 0
+    waiting, busy, waits = deque(plans), 0, set()
     while waiting:
-        told(plan := waiting.popleft(), "begins")
+        plan = waiting.popleft()
+        if str(plan) not in waits:
+            told(plan)
         if end := made(plan, force=force, limit=limit):
             busy = 0
             yield plan, end
             continue
-        told(plan, "busy")
+        if str(plan) not in waits:
+            waits.add(str(plan))
+            run = record.read(plan.directory) or {}
+            who = f"process {run.get('pid')} on {run.get('host')}"
+            told(plan, f"waits: {who} is making it since {run.get('started', 'just now')}")
         waiting.append(plan)
         busy += 1
         if busy >= len(waiting):
@@ -178,11 +183,9 @@ def work(
     """
     mine, me = Plan(**plan), f"the worker on {record.owner()['host']}"
     if str(workbook.out()) != out:
-        why = f"{me} writes to {workbook.out()}: start it with OSNB_OUT={out}"
-        return failed(Refused(why))
+        return failed(Refused(f"{me} writes to {workbook.out()}: start it with OSNB_OUT={out}"))
     if mine.code() != code:
-        why = f"{me} has other code in {workbook.root()}: update it, restart it"
-        return failed(Refused(why))
+        return failed(Refused(f"{me} has other code in {workbook.root()}: update it, restart it"))
     while batch not in _stopped:
         if end := made(mine, force=force, limit=limit, **how):
             return {key: end[key] for key in TOLD if key in end}
@@ -252,7 +255,7 @@ def over(client, *, ours: int = 0, task: Callable = work) -> Spread:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     client.register_plugin(_guard(ours))
 
-    def spread(plans: Iterable[Plan], **how) -> Iterator[tuple[Plan, End]]:
+    def spread(plans: Iterable[Plan], **how) -> Ends:
         plans, batch = list(plans), time.time_ns()
         sent = [asdict(plan) for plan in plans], [plan.code() for plan in plans]
         how |= {"out": str(workbook.out()), "batch": batch, "pure": False}
@@ -360,9 +363,8 @@ def connected(address: str, tls: Path | None = None) -> Iterator[Spread]:
     if parts.scheme not in ("tls", "tcp") or not parts.hostname or not parts.port:
         raise Refused(f"a scheduler's address is tls://HOST:PORT; got {address!r}")
     if parts.scheme != "tls" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
-        raise Refused(
-            f"{address} is another machine: its scheduler must be started with TLS, tls://"
-        )
+        how = "its scheduler must be started with TLS, tls://"
+        raise Refused(f"{address} is another machine: {how}")
     held = security(tls)
     if parts.scheme == "tls" and not (held.tls_ca_file and held.tls_client_cert):
         raise Refused(f"{address} needs --tls FOLDER with {', '.join(TLS)}")
@@ -395,12 +397,11 @@ def library():
     """The module `dask_jobqueue.slurm`, whose import would turn every later Ctrl-C into an exit."""
     before = signal.getsignal(signal.SIGINT)
     try:
-        from dask_jobqueue import slurm as module
-    except ImportError:
-        raise ImportError("Slurm needs dask-jobqueue: pip install 'osnb[slurm]'") from None
+        from dask_jobqueue import slurm
+
+        return slurm
     finally:
         signal.signal(signal.SIGINT, before)
-    return module
 
 
 def options(file: Path, tls: Path) -> dict[str, Any]:

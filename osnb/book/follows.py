@@ -53,12 +53,7 @@ class Code(NamedTuple):
     words: set[str]
 
 
-def names(
-    notebook: str,
-    parameters: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    columns: Mapping[str, Any],
-) -> list[str]:
+def names(notebook: str, parameters: Mapping, settings: Mapping, columns: Mapping) -> list[str]:
     """Names of everything that a run's results follow from.
 
     Args:

@@ -76,12 +76,20 @@ def kept(name: str) -> dict[str, Any] | None:
     return json.loads(file.read_text()).get(short) if file.is_file() else None
 
 
-def check() -> list[str]:
-    """Goldens that the code does not agree with; if there are none, this is noted."""
+def check() -> None:
+    """Rehearse all that has a golden; that the code agrees with all of them is noted.
+
+    Raises:
+        ValueError: the code computes otherwise than some of them say.
+    """
     wrong = [name for name in names() if not agrees(kept(name), rehearsed(name), name)]
-    if not wrong and follows.goldens().keys() <= {*names()}:
+    if wrong:
+        raise ValueError(
+            f"the code computes otherwise than {len(wrong)} goldens say: {', '.join(wrong)}; "
+            "make golden writes them anew, if that is on purpose"
+        )
+    if follows.goldens().keys() <= {*names()}:
         _note()
-    return wrong
 
 
 def renew() -> list[str]:

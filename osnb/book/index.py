@@ -85,12 +85,10 @@ def measure(root: Path, runs: Mapping[str, Mapping]) -> None:
     old = pd.read_csv(file, index_col="notebook") if file.is_file() else pd.DataFrame()
     rows = {}
     for name, run in runs.items():
-        machine = run.get("checklist", {}).get("infrastructure", {})
-        memory = int(machine.get("peak", {}).get("memory") or 0)
+        memory = int(run.get("used", {}).get("memory") or 0)
         if memory and not run.get("resumed"):
             costs = {"run": run["run"], "seconds": run.get("seconds", 0), "memory": memory}
-            costs |= {"cores": machine.get("cpus"), "processor": machine.get("processor")}
-            rows[name] = costs
+            rows[name] = costs | {"cores": run.get("cpus"), "processor": run.get("processor")}
     new = pd.DataFrame.from_dict(rows, orient="index")
     table = pd.concat([old.drop(index=[*rows], errors="ignore"), new])
     there = sorted(path.stem for path in (root / "notebooks").glob("*.ipynb"))
@@ -131,20 +129,10 @@ def path(root: Path, sessions: Sequence) -> pd.DataFrame:
     return table
 
 
-def extremes(root: Path) -> pd.DataFrame:
-    """The notebook that takes longest and the one that needs most memory, each with both costs."""
-    costs = measured(root)
-    rows = []
-    for what, column in {"longest": "seconds", "largest": "gb"}.items():
-        name = costs[column].idxmax()
-        rows.append([what, name, f"{costs.at[name, 'seconds']} s", f"{costs.at[name, 'gb']} GB"])
-    return pd.DataFrame(rows, columns=["", "notebook", "time", "memory"])
-
-
 def blocks(root: Path) -> dict[str, pd.DataFrame]:
     """Every table of the index, by the name of its place in notebooks/README.md."""
     ways = {f"path {name}": path(root, sessions) for name, sessions in paths().items()}
-    return {"notebooks": notebooks(root), "extremes": extremes(root), **ways}
+    return {"notebooks": notebooks(root), **ways}
 
 
 def update(root: Path) -> None:

@@ -33,9 +33,8 @@ from ipykernel.kernelapp import IPKernelApp
 
 ENDING = 10  # seconds that the answer to a request to end may take
 ADOPTS = 36  # PR_SET_CHILD_SUBREAPER: whose parent has ended becomes our child
-FORKS = sys.platform == "linux" and hasattr(
-    os, "fork"
-)  # elsewhere a library may not outlive it: one process, one kernel
+# elsewhere a library may not outlive it: one process, one kernel
+FORKS = sys.platform == "linux" and hasattr(os, "fork")
 # what takes long to import, but nothing that asks meanwhile whether it is in a notebook: pandas
 # does, and would print wide tables otherwise
 SLOW = ("numpy", "torch", "torch._dynamo", "pyarrow.parquet", "matplotlib.pyplot")

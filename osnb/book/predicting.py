@@ -1,6 +1,6 @@
 """Weights that are there already: their scores table, as a run, and verdicts on new images."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,9 +32,8 @@ def of_run(name: str, overrides: Mapping[str, Any]) -> tuple[Plan, list[Path]]:
     old, new = experiment.of(parameters), experiment.of(planned.parameters)
     kept = ({k: v for k, v in x.recipe.settings.items() if k != "rules"} for x in (old, new))
     if old.settings == new.settings or next(kept) != next(kept) or old.seed != new.seed:
-        raise Refused(
-            f"{key}: name other test sets (--also) or rules (-p rules=plain), and no more"
-        )
+        why = "name other test sets (--also) or rules (-p rules=plain), and no more"
+        raise Refused(f"{key}: {why}")
     return planned, files
 
 
@@ -158,9 +157,7 @@ def _single(table: pd.DataFrame, score: str) -> scores.Own:
     return scores.Own(label, pred, {score: values}, 0, (), ())
 
 
-def _scored(
-    planned: Plan, _limit: float, _heard: Callable, *, files: Sequence[Path], model: str
-) -> dict[str, Any]:
+def _scored(planned: Plan, _limit: float, *, files: Sequence[Path], model: str) -> dict[str, Any]:
     """In place of a kernel: what run.json says of the end."""
     import torch
 
@@ -178,5 +175,4 @@ def _scored(
         here.save("scores", table=table, inputs=inputs)
     except (OSError, ValueError) as error:
         return record.failed(error)
-    large = runs.publish(planned.directory, planned.figures) if planned.published else []
-    return {"state": "done", "unpublished": large}
+    return {"state": "done", "unpublished": planned.publish()}

@@ -47,17 +47,6 @@ def _with_seal(text: str) -> str:
     return f'{text},\n "sha256": "{hashlib.sha256(text.encode()).hexdigest()}"\n}}\n'
 
 
-def _opened(text: str) -> Any:
-    """The content of a sealed text; none of one with another bit."""
-    body = text[: -len(_with_seal(""))]
-    try:
-        found = json.loads(text) if _with_seal(body) == text else {}
-    except (ValueError, RecursionError):
-        return None
-    found.pop("sha256", None)
-    return found
-
-
 def read(directory: Path) -> dict[str, Any] | None:
     """The run's run.json, none if it has none; without its process, `running` is `interrupted`.
 
@@ -67,13 +56,16 @@ def read(directory: Path) -> dict[str, Any] | None:
     """
     try:
         with open(f"{directory}/run.json", encoding="utf8", opener=workbook.at_once) as file:
-            found = _opened(file.read())
+            text = file.read()
+        same = text == _with_seal(text[: -len(_with_seal(""))])
+        found = json.loads(text) if same else None
     except OSError:
         return None
-    except UnicodeDecodeError:
+    except (ValueError, RecursionError):  # no text, or no json
         found = None
     if not _is_whole(found):
-        return _broken(Path(directory))
+        return _broken(directory)
+    del found["sha256"]
     if found["state"] in ("running", "queued") and not _has_owner(directory, found):
         before = found.get("before")
         return before if _is_whole(before) else found | {"state": "interrupted"}
@@ -105,7 +97,7 @@ def _broken(directory: Path) -> dict[str, Any]:
 
 def everything() -> list[dict[str, Any]]:
     """Every run.json under runs/, sorted by notebook and run."""
-    found = map(read, sorted(_folders(workbook.out() / "runs")))
+    found = map(read, sorted((workbook.out() / "runs").glob("*/*")))
     return [run for run in found if run is not None]
 
 
@@ -116,13 +108,13 @@ def named(*names: str) -> dict[str, dict[str, Any]]:
         ValueError: a name means no run; the message lists those nearest to it, or all.
     """
     there = {f"{run['notebook']}/{run['run']}": run for run in everything()}
+    called = [(key, (key, run["run"])) for key, run in there.items()]
     chosen = set()
     for name in names:
-        short = {run["run"]: key for key, run in there.items()}
-        called = ((key, (key, run["run"])) for key, run in there.items())
         # a run's name may hold what a pattern does not mean
         meant = {k for k, of in called if name in of or any(fnmatchcase(x, name) for x in of)}
         if not meant:
+            short = {run["run"]: key for key, run in there.items()}
             close = [short.get(x, x) for x in get_close_matches(name, [*there, *short], n=5)]
             nearest = plain(", ".join(close or [*there][:20])) or "none"
             raise ValueError(f"no run is called {name!r}; there are: {nearest}")
@@ -145,12 +137,6 @@ def rows(file: Path, *columns: str) -> list[dict[str, Any]] | None:
         return pq.read_table(file, columns=list(columns) or None).to_pylist()
     except (OSError, ValueError, KeyError):
         return None
-
-
-def _folders(runs: Path) -> list[str]:
-    """runs/<notebook>/<run>, twice a listing: a glob would look into every folder."""
-    inner = [entry.path for entry in os.scandir(runs) if entry.is_dir()] if runs.is_dir() else []
-    return [entry.path for folder in inner for entry in os.scandir(folder) if entry.is_dir()]
 
 
 # The lock of a run: held by the process that makes it, and free as soon as that is gone.
@@ -208,11 +194,11 @@ def _free(directory: Path) -> bool:
         return False
 
 
-def _has_owner(directory: str | Path, found: Mapping[str, Any]) -> bool:
+def _has_owner(directory: Path, found: Mapping[str, Any]) -> bool:
     """Whether the process that wrote a run.json is there; on other hosts, its lock tells."""
     if found["host"] == platform.node():
         return (now := began(found["pid"])) is not None and now == found.get("began")
-    return found["state"] == "queued" or not _free(Path(directory))
+    return found["state"] == "queued" or not _free(directory)
 
 
 @cache
@@ -297,14 +283,18 @@ def seconds(found: Mapping[str, Any] | None) -> float | None:
 
 def circumstances() -> dict[str, Any]:
     """Where, when and with what a run starts: owner, machine, versions, commit."""
-    return {"started": now(), **owner(), **_machine(), **_tree(str(workbook.root()))}
+    return {"started": now(), **owner(), **_here(str(workbook.root()))}
 
 
 @cache
-def _machine() -> dict[str, Any]:
+def _here(root: str) -> dict[str, Any]:
+    """The machine, and the commit; asked once by each process."""
     import psutil
 
+    changes = said("git", "-C", root, "status", "--porcelain", "--", *CODE)
     return {
+        "commit": said("git", "-C", root, "rev-parse", "HEAD"),
+        "dirty": None if changes is None else bool(changes),  # code or parameters differ from it
         "system": platform.platform(),
         "processor": cpu("model name") or platform.processor(),
         "cpus": os.cpu_count(),
@@ -313,14 +303,6 @@ def _machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "packages": workbook.versions(*PACKAGES),
     }
-
-
-@cache
-def _tree(root: str) -> dict[str, Any]:
-    """The commit, and whether code or parameters differ from it; asked once by each process."""
-    changes = said("git", "-C", root, "status", "--porcelain", "--", *CODE)
-    dirty = None if changes is None else bool(changes)
-    return {"commit": said("git", "-C", root, "rev-parse", "HEAD"), "dirty": dirty}
 
 
 def gpus() -> list[str]:

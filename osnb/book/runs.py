@@ -116,7 +116,12 @@ def begin(notebook: str, names: Mapping[str, Any]) -> Run:
     file = directory / "begun.json"
     before = json.loads(file.read_text()) if file.is_file() else None
     if before != json.loads(json.dumps(begun)):
-        _supersede(directory)
+        if old := [file for file in directory.glob("*") if file.name not in KEPT]:
+            aside = directory / "superseded"  # where one generation is kept
+            shutil.rmtree(aside, ignore_errors=True)
+            aside.mkdir()
+            for left in old:
+                left.rename(aside / left.name)
         workbook.write_json(file, begun)
     return Run(notebook, name, directory, begun)
 
@@ -148,16 +153,6 @@ def sweep(directory: Path) -> None:
     """Take away what killed processes have left in a folder of a run: files half written."""
     for left in directory.glob(".*-*"):
         shutil.rmtree(left) if left.is_dir() else left.unlink()
-
-
-def _supersede(directory: Path) -> None:
-    """Move what the folder holds to its `superseded/`, where one generation is kept."""
-    if not (old := [file for file in directory.glob("*") if file.name not in KEPT]):
-        return
-    shutil.rmtree(directory / "superseded", ignore_errors=True)
-    (directory / "superseded").mkdir()
-    for file in old:
-        file.rename(directory / "superseded" / file.name)
 
 
 # What of a finished run goes into git: small results in figures/, outputs in notebooks/
@@ -233,17 +228,14 @@ def keep_outputs(notebook: Path, executed: Path) -> None:
     for number, (cell, ran) in enumerate(zip(code, made, strict=True), start=1):
         if "".join(cell["source"]) != ran["source"]:
             raise ValueError(f"{executed} has other code than {notebook} in code cell {number}")
-        outputs = [_cleaned(out, number) for out in ran["outputs"]]
-        cell |= {"execution_count": number, "outputs": outputs}
+        for output in ran["outputs"]:
+            output.get("data", {}).pop(WIDGET, None)
+            if "execution_count" in output:
+                output["execution_count"] = number
+        cell |= {"execution_count": number, "outputs": ran["outputs"]}
     for cell in ours["cells"]:
         cell["metadata"] = {k: v for k, v in cell["metadata"].items() if k in CELL}
     ours["metadata"] = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     with workbook.writing(notebook) as aside:
         text = json.dumps(ours, indent=1, sort_keys=True, ensure_ascii=False)
         aside.write_text(text + "\n", encoding="utf8")
-
-
-def _cleaned(output: dict, number: int) -> dict:
-    own = {"execution_count": number}
-    own["data"] = {k: v for k, v in output.get("data", {}).items() if k != WIDGET}
-    return output | {key: own[key] for key in own if key in output}

@@ -54,31 +54,19 @@ def verify() -> list[dict[str, str]]:
     """One row per artefact in figures/ and runs/: artefact, run, verdict (of `VERDICTS`), what."""
     for cached in (_changed, _data, _described):
         cached.cache_clear()
-    artefacts = [each for folder in _folders() for each in _artefacts(folder)]
+    # those of which `tables.collect` takes the last by name after the others
+    bases = (workbook.root() / "figures", workbook.out() / "figures", workbook.out() / "runs")
+    folders = [x for base in dict.fromkeys(bases) for x in sorted(base.glob("[0-9]*/[!.]*"))]
+    artefacts = [each for folder in folders if folder.is_dir() for each in _artefacts(folder)]
     verdicts = {each.path: each.wrong or _own(each) for each in artefacts}
     tables, rows = _tables(artefacts), []
     for each in artefacts:
-        verdict = verdicts[each.path]
-        if verdict[0] == "follows":
-            verdict = _from_inputs(each, tables, verdicts) or verdict
-        row = {"artefact": shown(each.path), "run": each.key}
-        rows.append(row | dict(zip(("verdict", "what"), verdict, strict=True)))
+        verdict, what = verdicts[each.path]
+        if verdict == "follows":
+            verdict, what = _from_inputs(each, tables, verdicts)
+        row = {"artefact": shown(each.path), "run": each.key, "verdict": verdict, "what": what}
+        rows.append(row)
     return rows
-
-
-def hold() -> None:
-    """Rehearse all that has a golden.
-
-    Raises:
-        ValueError: the code computes otherwise than some of them say.
-    """
-    from osnb.book import goldens
-
-    if wrong := goldens.check():
-        raise ValueError(
-            f"the code computes otherwise than {len(wrong)} goldens say: {', '.join(wrong)}; "
-            "make golden writes them anew, if that is on purpose"
-        )
 
 
 def held() -> str:
@@ -93,13 +81,6 @@ def params_file(notebook: str, run: str) -> Path | None:
     files = (workbook.root() / "params" / notebook).glob("*.yaml")
     named = [file for file in files if run == file.stem or run.startswith(f"{file.stem}-")]
     return max(named, key=lambda file: len(file.stem), default=None)
-
-
-def _folders() -> list[Path]:
-    """Folders of runs, those of which `tables.collect` takes the last by name after the others."""
-    bases = (workbook.root() / "figures", workbook.out() / "figures", workbook.out() / "runs")
-    found = [x for base in dict.fromkeys(bases) for x in sorted(base.glob("[0-9]*/[!.]*"))]
-    return [folder for folder in found if folder.is_dir()]
 
 
 def _artefacts(folder: Path) -> Iterator[Artefact]:
@@ -192,15 +173,11 @@ def _tables(artefacts: list[Artefact]) -> dict[tuple[str, str], Artefact]:
     }
 
 
-def _from_inputs(
-    artefact: Artefact,
-    tables: Mapping[tuple[str, str], Artefact],
-    verdicts: Mapping[Path, tuple[str, str]],
-) -> tuple[str, str] | None:
-    """What is wrong with the runs that a results notebook has read, if anything."""
+def _from_inputs(artefact: Artefact, tables: Mapping, verdicts: Mapping) -> tuple[str, str]:
+    """The verdict on the runs that a results notebook has read."""
     stamp = artefact.stamp
     if stamp["notebook"].endswith("_train"):  # its inputs are images, not runs
-        return None
+        return "follows", ""
     for run, digest in stamp["inputs"].items():
         if run.endswith(".csv"):  # of another notebook, by its name below figures/
             bases = (workbook.root() / "figures", workbook.out() / "figures")
@@ -219,7 +196,7 @@ def _from_inputs(
             why = "a variant of what params/ describes, left out now"
         if why:
             return "inputs", f"made from {table.key}, {why}"
-    return None
+    return "follows", ""
 
 
 def _counts(stamp: Mapping[str, Any]) -> bool:

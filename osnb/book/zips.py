@@ -13,6 +13,7 @@ from osnb.base import workbook
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a zip can hold
 STORED = (".parquet", ".png", ".whl")  # these are compressed
+DEFLATED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 NO_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError)
 
 
@@ -47,14 +48,12 @@ def opened(file: Path) -> Iterator[zipfile.ZipFile]:
         raise ValueError(f"{file} is refused: {error}") from None
 
 
-def members(
-    archive: zipfile.ZipFile, check: Callable[[str, int], object]
-) -> dict[str, zipfile.ZipInfo]:
+def members(archive: zipfile.ZipFile, check: Callable) -> dict[str, zipfile.ZipInfo]:
     """The members by name, none of which can hurt by what the zip says of it.
 
     Args:
         archive: an open zip.
-        check: raises ValueError for a name that has no place here, or too many bytes.
+        check: of a name and its bytes; raises ValueError if it has no place here, or too many.
 
     Raises:
         ValueError: a member is refused; the message names it.
@@ -64,24 +63,17 @@ def members(
     for info in archive.infolist():
         name = info.orig_filename  # zipfile cuts `filename` at a zero byte
         check(name, info.file_size)
-        if fault := _fault(info):
+        faults = {
+            "is no regular file": stat.S_IFMT(info.external_attr >> 16) not in {0, stat.S_IFREG},
+            "starts before the file does": info.header_offset < 0,
+            "is encrypted": info.flag_bits & 1,
+            "is compressed in another way than deflate": info.compress_type not in DEFLATED,
+            workbook.GROWS: workbook.grows(info),
+        }
+        if fault := next((fault for fault, there in faults.items() if there), ""):
             raise ValueError(f"{name} {fault}")
         if name.casefold() in folded:
             raise ValueError(f"{name!r} is in it twice, or in other capitals")
         folded.add(name.casefold())
         found[name] = info
     return found
-
-
-def _fault(info: zipfile.ZipInfo) -> str:
-    """What is wrong with a member; empty if nothing is."""
-    faults = {
-        "is no regular file": stat.S_IFMT(info.external_attr >> 16) not in {0, stat.S_IFREG},
-        "starts before the file does": info.header_offset < 0,
-        "is encrypted": info.flag_bits & 1,
-        "is compressed in another way than deflate": (
-            info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-        ),
-        workbook.GROWS: workbook.grows(info),
-    }
-    return next((fault for fault, there in faults.items() if there), "")

@@ -213,7 +213,7 @@ def _data_noun(folder: Path | None) -> str:
         raise FileNotFoundError(
             "NLTK has no corpus 'wordnet': with a network, run "
             "python -c \"import nltk; nltk.download('wordnet')\"; without one, install Debian's "
-            "package wordnet-base and pass --wordnet /usr/share/wordnet, or any folder with "
+            "package wordnet-base and pass folder='/usr/share/wordnet', or any folder with "
             "WordNet 3.0's data.noun"
         ) from error
 

@@ -175,12 +175,10 @@ def pretend(plan: Mapping, code: str, out: str, batch: int, *, force: bool, limi
     return work(plan, code, out, batch, force=force, limit=limit, make=make)
 
 
-def _nothing(plan, limit: float, heard: Callable) -> dict:
-    from osnb.book.runs import publish
-
+def _nothing(plan, limit: float) -> dict:
     for name in ("executed.ipynb", "scores.parquet"):
         (plan.directory / name).write_text("{}")
-    return {"state": "done", "unpublished": publish(plan.directory, plan.figures)}
+    return {"state": "done", "unpublished": plan.publish()}
 
 
 def _looked(place: str) -> dict[str, float]:

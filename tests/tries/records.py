@@ -12,7 +12,7 @@ from osnb.book import record
 from tests.tries import SPECIAL, LateError, folder, removed, said
 
 KEYS = "state parameters notebook run seconds started outputs files settings goldens error used"
-KEYS = [*KEYS.split(), "attempts", "checklist", "host", "pid", "inputs"]
+KEYS = [*KEYS.split(), "attempts", "measures", "host", "pid", "inputs"]
 VALUES = (None, 5, "x", [], {}, [3], {"a": {"b": 1}}, float("nan"), "\x1b[2J", -1)
 DEEP = json.loads('{"before":' * 300 + "{}" + "}" * 300)
 GONE = 99999999  # a process that is not there
@@ -30,9 +30,6 @@ RUNNING = {  # edits of a run that is being made
     "no host": {"host": None},
     "another host": {"host": FAR},
     "queued by another host": {"host": FAR, "state": "queued"},
-    "progress a number": {"progress": 7},
-    "progress of no cells": {"progress": {"cell": 1, "of": 0}},
-    "progress of texts": {"progress": {"cell": "a", "of": "b"}},
     "started yesterday": {"started": "yesterday"},
     "started in no zone": {"started": "2026-01-01T00:00:00"},
     "started far away": {"started": "9999-12-31T23:59:59+00:00"},

@@ -26,11 +26,11 @@ REASONS = {
     "running": "running here",
     "other": "here with other content; --force replaces it",
 }
-LICENCE = "https://spdx.org/licenses/BSD-3-Clause"
 DATA = (
     "The code (notebooks, params) is under BSD-3-Clause. The runs are numbers and drawings that "
     "it computed: scores, histories, tables and figures. Images and data sets are not included."
 )
+COMPLETED = "http://schema.org/CompletedActionStatus"
 FORMATS = {
     ".ipynb": "application/x-ipynb+json",
     ".parquet": "application/vnd.apache.parquet",
@@ -84,9 +84,8 @@ def _chosen(names: Iterable[str]) -> dict[str, dict[str, Any]]:
         if run["state"] != "done":
             raise ValueError(f"only finished runs go into an archive; {key} is {run['state']}")
         if lost := altered(_folder(key), run):
-            raise ValueError(
-                f"{key} is not what its run.json says ({', '.join(lost)}); run it again"
-            )
+            files = ", ".join(lost)
+            raise ValueError(f"{key} is not what its run.json says ({files}); run it again")
         params = params_file(run["notebook"], run["run"])
         run["params"] = f"params/{run['notebook']}/{params.name}" if params else None
         run["data"] = stamps.data(_folder(key))
@@ -212,17 +211,12 @@ def described(runs: Mapping[str, dict], files: Mapping[str, tuple[int, str]]) ->
     root["name"] = f"Finished runs of osnb: {', '.join(papers) or 'lessons'}"
     root["description"] = f"{len(runs)} runs of an open-set recognition workbook. {DATA}"
     root["datePublished"] = max(run["finished"] for run in runs.values())
-    root["license"] = _about(crate, LICENCE, "CreativeWork", name="BSD 3-Clause", description=DATA)
-    cited = [(f"#{name}", "ScholarlyArticle", title) for name, title in papers.items()]
-    root["citation"] = [_about(crate, *kind, name=title) for *kind, title in cited]
+    terms = {"@id": publishing.LICENCE, "@type": "CreativeWork", "name": "BSD 3-Clause"}
+    root["license"] = crate.add_jsonld(terms | {"description": DATA})
+    cited = [{"@id": f"#{name}", "name": title} for name, title in papers.items()]
+    root["citation"] = [crate.add_jsonld(x | {"@type": "ScholarlyArticle"}) for x in cited]
     root["mentions"] = [_action(crate, key, runs, kept) for key in runs]
-    _software(crate, runs, kept)
     return json.dumps(crate.metadata.generate(), indent=1, sort_keys=True).encode() + b"\n"
-
-
-def _about(crate, identifier: str, kind: str, **properties: str):
-    known = crate.get(identifier)
-    return known or crate.add_jsonld({"@id": identifier, "@type": kind} | properties)
 
 
 def _file(crate, name: str, size: int, sha256: str):
@@ -242,23 +236,8 @@ def _action(crate, key: str, runs: Mapping[str, dict], kept: Mapping[str, Any]):
     scores = {each["data"]: f"runs/{name}/scores.parquet" for name, each in runs.items()}
     read = [run["params"], *(scores.get(digest) for digest in run["inputs"].values())]
     objects = [kept[name] for name in read if name]
-    about = {
-        "name": f"execution of {key}",
-        "description": f"code {run['code']}, commit {run.get('commit')}",
-        "startTime": run["started"],
-        "endTime": run["finished"],
-        "actionStatus": {"@id": "http://schema.org/CompletedActionStatus"},
-    }
+    about = {"name": f"execution of {key}", "startTime": run["started"]}
+    about |= {"description": f"code {run['code']}, commit {run.get('commit')}"}
+    about |= {"endTime": run["finished"], "actionStatus": {"@id": COMPLETED}}
     notebook = kept[f"notebooks/{run['notebook']}.ipynb"]
     return crate.add_action(notebook, f"#{key}", object=objects, result=results, properties=about)
-
-
-def _software(crate, runs: Mapping[str, dict], kept: Mapping[str, Any]) -> None:
-    """Python and the packages with which each notebook's runs were made."""
-    for name in sorted({run["notebook"] for run in runs.values()}):
-        own = [run for run in runs.values() if run["notebook"] == name]
-        used = {pair for x in own for pair in {"python": x["python"], **x["packages"]}.items()}
-        kept[f"notebooks/{name}.ipynb"]["softwareRequirements"] = [
-            _about(crate, f"#{x}-{version}", "SoftwareApplication", name=x, softwareVersion=version)
-            for x, version in sorted(used)
-        ]

@@ -18,6 +18,7 @@ from osnb.evidence import gallery
 
 CROISSANT = "mlcroissant"
 LACKING = f"no Croissant of the protocols: {CROISSANT} makes it, pip install 'osnb[croissant]'"
+LICENCE = "https://spdx.org/licenses/BSD-3-Clause"
 SPEC = "https://codecheck.org.uk/spec/config/1.0/"
 CARD = """---
 {{ card_data }}
@@ -65,18 +66,14 @@ def _yaml(content: dict[str, Any]) -> bytes:
 
 
 def _known_citation() -> dict[str, Any]:
-    file = workbook.root() / "CITATION.cff"
-    return yaml.safe_load(file.read_text(encoding="utf8"))
-
-
-def _finished(runs: Mapping[str, dict]) -> str:
-    return max(run["finished"] for run in runs.values())[:10]
+    return yaml.safe_load((workbook.root() / "CITATION.cff").read_text(encoding="utf8"))
 
 
 def _citation(runs: Mapping[str, dict]) -> bytes:
     """The project's CITATION.cff, as a data set of these runs with their date and commits."""
+    finished = max(run["finished"] for run in runs.values())[:10]
     commits = sorted({run["commit"] for run in runs.values() if run.get("commit")})
-    more = {"type": "dataset", "date-released": _finished(runs), "keywords": [*runs]}
+    more = {"type": "dataset", "date-released": finished, "keywords": [*runs]}
     return _yaml(_known_citation() | more | ({"commit": commits[-1]} if commits else {}))
 
 
@@ -113,9 +110,8 @@ def _codecheck(runs: Mapping[str, dict]) -> bytes:
 
 def _classes(table: pd.DataFrame) -> bytes:
     """Who is known, negative and unknown in a scores table, as csv."""
-    rows = (
-        table[["class", "role", "group", "label"]].drop_duplicates().sort_values(["label", "class"])
-    )
+    rows = table[["class", "role", "group", "label"]].drop_duplicates()
+    rows = rows.sort_values(["label", "class"])
     return rows.to_csv(index=False, lineterminator="\n").encode()
 
 
@@ -143,9 +139,8 @@ def _card(key: str, run: dict[str, Any], table: pd.DataFrame, sha256: str) -> by
         about = {"task_type": "image-classification", "dataset_type": "osnb", "metric_type": name}
         about["dataset_name"] = str(columns.get("benchmark", "unknown"))
         results.append(EvalResult(**about, **more, metric_value=round(value, 6)))
-    data = ModelCardData(
-        model_name=key, license="bsd-3-clause", eval_results=results, tags=["open-set-recognition"]
-    )
+    known = {"model_name": key, "license": "bsd-3-clause", "tags": ["open-set-recognition"]}
+    data = ModelCardData(**known, eval_results=results)
     filled = {"run": key, "params": run["params"], "rule": rule, "sha256": sha256}
     filled |= {"protocol": columns.get("benchmark"), "measures": "\n".join(rows)}
     filled["about"] = ", ".join(f"{name} {value}" for name, value in columns.items())
@@ -160,21 +155,13 @@ def _croissant(name: str, run: dict[str, Any], classes: bytes) -> bytes:
     file = f"{name}.csv"
     source = {"content_url": file, "sha256": hashlib.sha256(classes).hexdigest()}
     listed = ml.FileObject(id=file, name=file, encoding_formats=["text/csv"], **source)
-    kinds = {"label": ml.DataType.INTEGER}
-    fields = [
-        ml.Field(
-            id=f"classes/{column}",
-            name=column,
-            data_types=[kinds.get(column, ml.DataType.TEXT)],
-            source=ml.Source(file_object=file, extract=ml.Extract(column=column)),
-        )
-        for column in pd.read_csv(io.BytesIO(classes), nrows=0)
-    ]
-    about = {
-        "name": name,
-        "license": ["https://spdx.org/licenses/BSD-3-Clause"],
-        "version": "1.0.0",
-    }
+    fields = []
+    for column in pd.read_csv(io.BytesIO(classes), nrows=0):
+        kind = ml.DataType.INTEGER if column == "label" else ml.DataType.TEXT
+        where = ml.Source(file_object=file, extract=ml.Extract(column=column))
+        known = {"id": f"classes/{column}", "name": column, "source": where}
+        fields.append(ml.Field(**known, data_types=[kind]))
+    about = {"name": name, "license": [LICENCE], "version": "1.0.0"}
     about["description"] = "Classes of an open-set test: known (label from 0), negative, unknown."
     rows = [ml.RecordSet(id="classes", name="classes", fields=fields)]
     stated = ml.Metadata(**about, distribution=[listed], record_sets=rows).to_json()

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from osnb.book import record
-from osnb.book.cli import look, make, more, networks, scores
+from osnb.book.cli import look, make, more, scores
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 
@@ -63,9 +63,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Open-set recognition, reproducibly: run notebooks, make lists, see what is done.",
 )
-COMMANDS = (make.run, make.reproduce, *networks.COMMANDS, *scores.COMMANDS)
+COMMANDS = (make.run, make.reproduce, *scores.COMMANDS)
 COMMANDS += (look.status, look.show, *more.COMMANDS)
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)
-app.add_typer(more.data, name="data")
 app.add_typer(more.new, name="new")

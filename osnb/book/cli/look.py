@@ -62,7 +62,7 @@ def _counted(runs: list[dict]) -> dict[str, Any]:
     counts = Counter(run["state"] for run in runs)
     keys = ("notebook", "run", "state", "seconds", "finished")
     rows = [{key: run.get(key) for key in keys} | _progress(run) for run in runs]
-    return {"counts": {x: counts[x] for x in record.STATES}, "gpus": _gpus(), "runs": rows}
+    return {"counts": {x: counts[x] for x in record.STATES}, "runs": rows}
 
 
 def _table(runs: list[dict], everything: bool):
@@ -71,11 +71,12 @@ def _table(runs: list[dict], everything: bool):
 
     counts = Counter(run["state"] for run in runs)
     title = ", ".join(f"{counts[state]} {state}" for state in record.STATES if counts[state])
-    shown, rest = sorted(runs, key=lambda run: record.STATES.index(run["state"])), None
+    shown = sorted(runs, key=lambda run: record.STATES.index(run["state"]))
     if not everything and len(runs) > MANY:
         shown = [run for run in shown if run["state"] != "done"][:MANY]
-        rest = f"{len(runs) - len(shown)} more: osnb status --all"
-    table = Table(*COLUMNS, box=None, title="\n".join([title, *_gpus()]), caption=rest)
+    left = len(runs) - len(shown)
+    rest = f"{left} more: osnb status --all" if left else None
+    table = Table(*COLUMNS, box=None, title=title, caption=rest)
     for run in shown:
         cells = ("", "", "run.json says strange things")
         with suppress(*STRANGE):  # somebody else has written it
@@ -90,7 +91,7 @@ def _cells(run: dict) -> tuple[str, ...]:
     going = _progress(run)
     done = f"{100 * going['share']:.0f} %" if "share" in going else ""
     left = str(timedelta(seconds=round(going["left"]))) if "left" in going else ""
-    measures = run.get("checklist", {}).get("measures at the end") or going.get("measures") or {}
+    measures = run.get("measures") or going.get("measures") or {}
     known = [key for key in ("loss", "best") if measures.get(key) is not None]
     last = ", ".join(f"{key} {measures[key]:.3f}" for key in known)
     spent = f"{run['seconds']:.0f}" if "seconds" in run else ""
@@ -98,33 +99,18 @@ def _cells(run: dict) -> tuple[str, ...]:
 
 
 def _progress(run: Mapping) -> dict[str, Any]:
-    """Share done, seconds left and last measures of a run that is running, as far as it tells.
-
-    Of a training run the epochs count, of others the cells.
-    """
-    if run["state"] != "running":
+    """Share done, seconds left and last measures of a training that is running."""
+    epochs, since = run.get("settings", {}).get("epochs"), run.get("resumed", 0)
+    if run["state"] != "running" or not epochs:
         return {}
     file = workbook.out() / "runs" / run["notebook"] / run["run"] / "history.parquet"
-    epochs, since, measures = run.get("settings", {}).get("epochs"), run.get("resumed", 0), {}
-    if epochs and (rows := record.rows(file)):
-        last, measures = rows[-1], {"measures": rows[-1]}
-        share, now = last["epoch"] / epochs, (last["epoch"] - since) / max(epochs - since, 1)
-    elif run["notebook"].endswith("_train"):  # cells tell nothing of what training takes
+    if not (rows := record.rows(file)):
         return {"share": 0.0}
-    elif "progress" in run:
-        share = now = (run["progress"]["cell"] - 1) / run["progress"]["of"]
-    else:
-        return {}
+    epoch = rows[-1]["epoch"]
+    now = (epoch - since) / max(epochs - since, 1)
     spent = (datetime.now(UTC) - datetime.fromisoformat(run["started"])).total_seconds()
     left = {"left": round(spent * (1 - now) / now, 1)} if 0 < now <= 1 else {}
-    return {"share": round(share, 3), **left, **measures}
-
-
-def _gpus() -> list[str]:
-    """What each GPU of this machine is doing, in a line."""
-    asked = "--query-gpu=index,name,utilization.gpu,memory.used,memory.total"
-    lines = (record.said("nvidia-smi", asked, "--format=csv,noheader") or "").splitlines()
-    return [f"GPU {line}" for line in lines]
+    return {"share": round(epoch / epochs, 3), "measures": rows[-1], **left}
 
 
 def show(
@@ -149,7 +135,12 @@ def _shown(key: str, run: dict) -> list[str]:
     folder = workbook.out() / "runs" / key
     spent = f" in {run['seconds']:.0f} s" if "seconds" in run else ""
     lines = [f"{key}: {run['state']}{spent}, attempt {len(run.get('attempts', [])) + 1}"]
-    lines.append(_circumstances(run))
+    used = run.get("used", {})
+    peak = f", peak {used['memory'] / 1e9:.2f} GB" if used.get("memory") else ""
+    on_gpu = f", {used['gpu'] / 1e9:.2f} GB on the GPU" if used.get("gpu") else ""
+    where = f"{used.get('device', run.get('processor', ''))} of {run['host']}{peak}{on_gpu}"
+    dirty = " with changes" if run.get("dirty") else ""
+    lines.append(f"on {where}; commit {run.get('commit')}{dirty}")
     if "error" in run:
         error = run["error"]
         place = f" in cell In [{error['cell']}]" if error.get("cell") else ""
@@ -158,25 +149,11 @@ def _shown(key: str, run: dict) -> list[str]:
     wide = max(map(len, run["parameters"]), default=0)
     lines += ["", *(f"{name:{wide}}  {value!r}" for name, value in run["parameters"].items()), ""]
     if rows := record.rows(folder / "history.parquet"):
-        lines += [_history(rows), ""]
+        import pandas as pd
+
+        chosen = [*rows[: -1 : max(1, len(rows) // 10)], rows[-1]]  # some epochs
+        table = pd.DataFrame(chosen).to_string(index=False, float_format="{:.4g}".format)
+        lines += [table, ""]
     kinds = (".svg", ".csv", ".ipynb")
     files = sorted(str(file) for file in folder.glob("*") if file.suffix in kinds)
     return lines + (files or [f"no figures in {folder}"])
-
-
-def _circumstances(run: dict) -> str:
-    """Where, with what and from what it was made."""
-    used = run.get("used", {})
-    peak = f", peak {used['memory'] / 1e9:.2f} GB" if used.get("memory") else ""
-    on_gpu = f", {used['gpu'] / 1e9:.2f} GB on the GPU" if used.get("gpu") else ""
-    dirty = " with changes" if run.get("dirty") else ""
-    where = f"{used.get('device', run.get('processor', ''))} of {run['host']}{peak}{on_gpu}"
-    return f"on {where}; commit {run.get('commit')}{dirty}"
-
-
-def _history(rows: list[dict]) -> str:
-    """The epochs, the first, the last and some between."""
-    import pandas as pd
-
-    chosen = [*rows[: -1 : max(1, len(rows) // 10)], rows[-1]]
-    return pd.DataFrame(chosen).to_string(index=False, float_format="{:.4g}".format)

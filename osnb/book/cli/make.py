@@ -35,16 +35,16 @@ REPORT = "File for how every run ended; - prints it, and all else to stderr."
 
 
 def announced(plans: list, force: bool) -> None:
-    """Print what would be done, with the seconds that it took before, or that alike runs did."""
+    """Print what would be done, with the seconds that runs like it took here."""
+    from statistics import median
+
     from osnb.book.run import done, lacking
 
-    guess, times, lost = _guesses(), [], Counter()
+    before, times, lost = _times(), [], Counter()
     for plan in plans:
-        took = record.seconds(record.read(plan.directory))
-        seconds = guess(plan) if took is None else took
+        todo, keys = force or not done(plan), _keys(plan.notebook, plan.parameters)
+        seconds = next((median(before[key]) for key in keys if before[key]), None)
         words = "no estimate" if seconds is None else f"about {seconds:.0f} s"
-        words = words if took is None else f"{took:.0f} s last time"
-        todo = force or not done(plan)
         if todo:
             times.append(seconds)
             lost.update(filter(None, [lacking(plan)]))
@@ -65,56 +65,31 @@ def announced(plans: list, force: bool) -> None:
         print(values["benchmark"], *said, sep="\n  ")
 
 
-def _guesses() -> Callable:
-    """Seconds that a plan may take, by the runs that this machine has finished.
-
-    Those of the same experiment, else those of the same notebook and size; the median.
-    """
-    from statistics import median
-
-    def keys(notebook: str, parameters: Mapping) -> tuple:
-        kept = {k: v for k, v in parameters.items() if k not in workbook.REPEATS}
-        return (notebook, repr(sorted(kept.items()))), (notebook, parameters.get("size"))
-
+def _times() -> dict[tuple, list[float]]:
+    """Seconds of the runs that this machine has finished, by each of their `_keys`."""
     here, times = record.owner()["host"], defaultdict(list)
     for run in (run for run in record.everything() if run.get("host") == here):
-        for key in keys(run["notebook"], run["parameters"]):
+        for key in _keys(run["notebook"], run["parameters"]):
             times[key] += filter(None, [record.seconds(run)])
+    return times
 
-    def guess(plan) -> float | None:
-        alike = (times.get(key) for key in keys(plan.notebook, plan.parameters))
-        return next((median(seconds) for seconds in alike if seconds), None)
 
-    return guess
+def _keys(notebook: str, parameters: Mapping) -> tuple[tuple, tuple]:
+    """What runs of one experiment share, and what those of one notebook and size do."""
+    kept = {k: v for k, v in parameters.items() if k not in workbook.REPEATS}
+    return (notebook, repr(sorted(kept.items()))), (notebook, parameters.get("size"))
 
 
 class Lines:
     """One line for every run: its name when it begins, where that can be told, and its end."""
 
     def __init__(self, count: int, file: TextIO):
-        self.count, self.file, self.number, self.open, self.waited = count, file, 0, "", set()
+        self.count, self.file, self.number, self.open = count, file, 1, ""
 
-    def told(self, plan, what: str) -> None:
-        """A run begins, or another process is making it."""
-        if str(plan) in self.waited:
-            return
-        line = ""
-        if what == "busy":
-            self.waited.add(str(plan))
-            run = record.read(plan.directory) or {}
-            who = f"process {run.get('pid')} on {run.get('host')}"
-            line = f"waits: {who} is making it since {run.get('started', 'just now')}"
-        self._write(plan, line)
-
-    def ended(self, plan, end: Mapping) -> None:
-        """A run has ended."""
-        self._write(plan, _ending(plan, end))
-        self.number += 1
-
-    def _write(self, plan, line: str = "") -> None:
+    def told(self, plan, line: str = "") -> None:
         """The run's name, if it does not stand there yet, and what ends its line."""
         if self.open != str(plan):
-            name = f"[{self.number + 1}/{self.count}] {plan!s:50} "
+            name = f"[{self.number}/{self.count}] {plan!s:50} "
             print(name, end="", flush=True, file=self.file)
         if line:
             print(record.plain(line), flush=True, file=self.file)
@@ -182,32 +157,31 @@ def start(
     if dry_run:
         announced(plans, force)
         raise typer.Exit(0)
-    _check_report(report)
-    if any(plan.trains for plan in plans) and not find_spec("torch"):
-        raise ModuleNotFoundError("training needs torch", name="torch")
-    raise typer.Exit(_make(plans, engine, lines, report, force=force, limit=time_limit))
-
-
-def _check_report(report: Path | None) -> None:
-    """Refuse a file that could not be written when the runs are made."""
     if report and str(report) != "-":
         try:
             written(report, _counted({}))
         except OSError as error:
             raise ValueError(f"--json {report} cannot be written: {error.strerror}") from None
+    if any(plan.trains for plan in plans) and not find_spec("torch"):
+        raise ModuleNotFoundError("training needs torch", name="torch")
+    raise typer.Exit(_make(plans, engine, lines, report, force=force, limit=time_limit))
 
 
 def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:
     """Execute the plans, one line each; the exit code."""
     from osnb.book import batch
 
-    _heed_signals()
+    # a closed terminal and SIGTERM are Ctrl-C, so that a run says interrupted
+    for sign in (signal.SIGTERM, *batch.HANG_UP):
+        if signal.getsignal(sign) != signal.SIG_IGN:  # as under nohup
+            signal.signal(sign, signal.default_int_handler)
     since, begun, ends = time.monotonic(), record.now(), {}
     try:
         with engine as spread:
             for plan, end in batch.carry_out(plans, spread=spread, **how):
                 ends[str(plan)] = plan.known | end
-                lines.ended(plan, end)
+                lines.told(plan, _ending(plan, end))
+                lines.number += 1
     finally:
         for plan in (plan for plan in plans if str(plan) not in ends):  # we are stopped
             end = record.read(plan.directory) or {}
@@ -232,14 +206,6 @@ def _counted(ends: Mapping[str, dict]) -> dict:
         if error := end.get("error"):
             rows[-1]["reason"] = f"{error['name']}: {error['value']}"
     return {"runs": rows, **{state: counts[state] for state in STATES}}
-
-
-def _heed_signals() -> None:
-    """A closed terminal and SIGTERM are Ctrl-C, so that a run says interrupted."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    closed = getattr(signal, "SIGHUP", None)  # Windows has none
-    if closed and signal.getsignal(closed) != signal.SIG_IGN:  # as under nohup
-        signal.signal(closed, signal.default_int_handler)
 
 
 @_with_options_of(start)
@@ -300,10 +266,8 @@ def _files(texts: list[str]) -> list[Path]:
     return [*chosen]
 
 
-def overrides(texts: list[str] | None) -> dict[str, object]:
+def overrides(texts: list[str] | None) -> dict[str, str]:
     """Values by name, of NAME=VALUE."""
-    from osnb.book.run import Typed
-
     values = {}
     for text in texts or []:
         name, equals, value = text.partition("=")
@@ -311,7 +275,7 @@ def overrides(texts: list[str] | None) -> dict[str, object]:
             raise ValueError(f"-p needs NAME=VALUE, such as seed=3; got {text!r}")
         if name.strip() in values:
             raise ValueError(f"-p {name.strip()} is given twice")
-        values[name.strip()] = Typed(value)
+        values[name.strip()] = value
     return values
 
 

@@ -17,7 +17,6 @@ from osnb.book.runs import PAPERS
 GOLDEN = "Hold the code against the goldens first: a minute."
 CHECKED = "Notebooks and params files; all if left out."
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
-data = typer.Typer(no_args_is_help=True, help="Build the data that ships with the package.")
 new = typer.Typer(no_args_is_help=True, help="Files to start from: an example, a loss ...")
 TEMPLATES = workbook.PACKAGE / "book" / "new"
 
@@ -56,10 +55,10 @@ def verify(
     golden: Annotated[bool, typer.Option("--golden", help=GOLDEN)] = False,
 ):
     """Say which figures, tables and scores no longer follow from code, params and inputs."""
-    from osnb.book import verify
+    from osnb.book import goldens, verify
 
     if golden:
-        verify.hold()
+        goldens.check()
     rows = verify.verify()
     if file:
         written(file, rows)
@@ -116,16 +115,21 @@ def artefacts():
 def outputs():
     """For developers: keep default runs' outputs in notebooks/, their numbers in READMEs."""
     from osnb.book import index
+    from osnb.book.run import done, plan
     from osnb.book.runs import keep_outputs
     from osnb.evidence import gallery, own_data
 
     root, kept = workbook.root(), {}
     for notebook in sorted((root / "notebooks").glob("*.ipynb")):
-        executed, reason = _default_run(notebook)
-        if not reason:
-            keep_outputs(notebook, executed)
-            kept[notebook.stem] = record.read(executed.parent) or {}
-        print(f"{notebook.stem:30} {reason or 'outputs kept'}")
+        defaults = workbook.declared(notebook)
+        planned = plan(file := root / "params" / notebook.stem / f"{defaults['run']}.yaml")
+        end = f"left as it is: its run {planned.run} is not done"
+        if planned.parameters != defaults:
+            end = f"left as it is: {file} sets other values than the notebook's defaults"
+        elif done(planned):
+            keep_outputs(notebook, planned.directory / "executed.ipynb")
+            kept[notebook.stem], end = record.read(planned.directory), "outputs kept"
+        print(f"{notebook.stem:30} {end}")
     tables = {paper: gallery.rows(root, paper) for paper in gallery.PAPERS}
     own = own_data.table()
     gallery.update(root / "README.md", {"results": own_data.front(own, gallery.front(root))})
@@ -137,19 +141,6 @@ def outputs():
     index.update(root)
 
 
-def _default_run(notebook: Path) -> tuple[Path, str]:
-    """The executed copy with the notebook's own parameters, and why it cannot serve, if so."""
-    from osnb.book.run import done, plan
-
-    defaults = workbook.declared(notebook)
-    file = workbook.root() / "params" / notebook.stem / f"{defaults['run']}.yaml"
-    planned = plan(file)
-    executed = planned.directory / "executed.ipynb"
-    if planned.parameters != defaults:
-        return executed, f"left as it is: {file} sets other values than the notebook's defaults"
-    return executed, "" if done(planned) else f"left as it is: its run {planned.run} is not done"
-
-
 def report():
     """Make report/index.html: all artefacts, the papers' numbers beside ours, the notebooks.
 
@@ -157,11 +148,9 @@ def report():
     """
     from osnb.book import report
 
-    if workbook.out() != workbook.root() and any(workbook.out().glob("runs/50_own/*/run.json")):
-        print(report.strange.build())
-        return
-    index = report.build()
-    print(*filter(None, [str(index), report.remark(index)]), sep="\n")
+    own = any(workbook.out().glob("runs/50_own/*/run.json"))
+    outside = workbook.out() != workbook.root()
+    print(report.strange.build() if own and outside else report.build())
 
 
 def docs():
@@ -199,19 +188,6 @@ def protocol(
     print(protocols.describe(classes))
 
 
-@data.command()
-def wordnet(
-    wordnet: Annotated[Path | None, typer.Option(help="WordNet 3.0's dict folder.")] = None,
-    out: Annotated[Path | None, typer.Option(help="File to write.")] = None,
-):
-    """Build the noun hierarchy from WordNet 3.0, by default in its place in the package."""
-    from osnb.protocols import hierarchy
-
-    path = out or hierarchy.NOUNS
-    hierarchy.build(path, folder=wordnet)
-    print(f"{path}: {path.stat().st_size:,} bytes")
-
-
 def course(
     out: Annotated[Path | None, typer.Option(help="New folder, or a .zip with --bundle.")] = None,
     term: Annotated[str, typer.Option(help="Secret of a term, for the lecturer's copy.")] = "",
@@ -242,13 +218,6 @@ def course(
         course.build_term(out, secret=term, learners=learners)
         print(f"{out}: the lecturer's copy of a term, with solutions, quizzes, exam and slides")
         return
-    _students_copy(out, bundle, wheels)
-
-
-def _students_copy(out: Path, bundle: bool, wheels: Path | None) -> None:
-    """Write it, or print what leaks and leave with 1."""
-    from osnb.teach import course
-
     notes = [f"{out}: the students' copy"]
     leaks, notes = course.bundle(out, wheels=wheels) if bundle else (course.build(out), notes)
     print(*(leaks or notes), sep="\n")

@@ -1,5 +1,6 @@
-"""Commands about scores of any origin: their measures, and a threshold to decide by."""
+"""Commands about scores: of a trained network, or of any origin; measures, and verdicts by them."""
 
+import os
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -10,6 +11,7 @@ import typer
 from osnb.base import workbook
 from osnb.book import record
 from osnb.book.cli.look import Json, written
+from osnb.book.cli.make import Overrides, at_home, overrides
 
 UNITS = {"sample": "samples", "class": "classes"}
 AGAINST = "Second file on the same samples: FILE less this one."
@@ -28,10 +30,183 @@ CONVENTIONS = "The scores under the rules of public libraries."
 CHOOSE = "Pick on half the unknown classes, report the others."
 TEST = "Other samples; if left out, half of FILE, at random."
 TO_COME = "Of the unknown among samples to come; as in FILE if 0."
+ALSO = "Another reader whose test images are unknown too, repeatable."
+WEIGHTS = "File of weights: a checkpoint of ours, tensors by name, or released ones."
+BENCHMARK = "For weights: your own, my.yaml, or NOTEBOOK/RUN.yaml, a params file of an experiment."
+MODEL = "Your own network, MODULE:NAME, called with classes=K; it gives logits (N, K)."
+IMAGES = "A folder of images, however deep, a csv file with a column path, or one image."
 WHOLE, EXACT = re.compile(r"[+-]?\d+"), 2.0**53  # of numbers; below it a double holds each
+
+
+def only_csv(out: Path | None) -> Path | None:
+    """The file to write, if its name says what is written."""
+    if out and out.suffix != ".csv":
+        raise ValueError(f"--out writes .csv; got {out.name!r}")
+    return out
+
+
 Known = Annotated[int, typer.Option(help="Logits or texts that are known classes; all if 0.")]
 Seed = Annotated[int, typer.Option(help="Of the draws.")]
 Names = Annotated[list[str] | None, typer.Option("--score", help="Score to keep; all if none.")]
+Tpr = Annotated[float | None, typer.Option(help="Share of the known to accept, at least.")]
+Fpr = Annotated[float | None, typer.Option(help="Share of the unknown to accept, at most.")]
+Risk = Annotated[float | None, typer.Option(help="Errors among the accepted, at most.")]
+Share = Annotated[float, typer.Option(help=TO_COME)]
+Out = Annotated[Path | None, typer.Option(help="csv file to write as well.", callback=only_csv)]
+Run = Annotated[str, typer.Argument(metavar="[RUN]", help="A finished training run.")]
+Weights = Annotated[Path | None, typer.Option(help=WEIGHTS)]
+BenchmarkFile = Annotated[Path | None, typer.Option("--benchmark", help=BENCHMARK)]
+Model = Annotated[str, typer.Option(metavar="MODULE:NAME", help=MODEL)]
+
+
+# Scores and verdicts of trained networks
+
+
+def predict(
+    run: Run = "",
+    also: Annotated[list[str] | None, typer.Option(metavar="READER", help=ALSO)] = None,
+    weights: Weights = None,
+    benchmark: BenchmarkFile = None,
+    model: Model = "",
+    p: Overrides = None,
+):
+    """Scores of a trained network on any test set; nothing is trained.
+
+    \b
+    osnb predict paper_cifar10_softmax --also textures --also scenes
+    osnb predict --benchmark params/21_vaze_train/paper_tinyimagenet_released.yaml -p split=3
+    osnb predict --benchmark my.yaml --weights mine.pt --model mine:network
+    """
+    from osnb.book import predicting
+
+    _one_network(run, benchmark, weights, model)
+    more = {"also": " ".join(also), "counts": ""} if also else {}
+    if run:
+        planned, files = predicting.of_run(run, overrides(p) | more)
+    else:
+        planned, files = _of_weights(benchmark, weights, overrides(p) | more)
+    end = predicting.predict(planned, files, model)
+    if end["state"] != "done":
+        raise ValueError(end["error"]["value"])
+    print(f"{planned}: {planned.directory / 'scores.parquet'}, {end['seconds']:.0f} s")
+
+
+def verdict(
+    images: Annotated[Path, typer.Argument(metavar="IMAGES", help=IMAGES)],
+    run: Run = "",
+    tpr: Tpr = None,
+    fpr: Fpr = None,
+    risk: Risk = None,
+    threshold: Annotated[float | None, typer.Option(help="Accept a score at or above it.")] = None,
+    share: Share = 0,
+    score: Annotated[str, typer.Option(help="The rule: a column of the scores.")] = "max_logit",
+    weights: Weights = None,
+    benchmark: BenchmarkFile = None,
+    model: Model = "",
+    p: Overrides = None,
+    seed: Seed = 0,
+    json: Json = None,
+    out: Out = None,
+):
+    """A class or a rejection for each new image, by a trained network; nothing is trained.
+
+    The threshold is given, or chosen on the benchmark's test images by --tpr, --fpr or --risk; so
+    IMAGES should be none of these. They are read as the network's own images are.
+
+    \b
+    osnb verdict photos own_softmax --tpr .95 --out verdicts.csv
+    osnb verdict photos --benchmark my.yaml --weights mine.pt --threshold 3.5
+    """
+    from osnb.book import predicting
+
+    _one_network(run, benchmark, weights, model)
+    asked = {"tpr": tpr, "fpr": fpr, "risk": risk, "threshold": threshold}
+    asked = {name: value for name, value in asked.items() if value is not None}
+    if len(asked) != 1 or (run and p):
+        raise ValueError("need one of --tpr, --fpr, --risk, --threshold; -p with --benchmark alone")
+    if run:
+        _, parameters, files = predicting.finished(run)
+    else:
+        planned, files = _of_weights(benchmark, weights, overrides(p))
+        parameters = planned.parameters
+    ((rate, at),) = asked.items()
+    how = {"rate": rate, "at": at, "share": share, "seed": seed, "score": score, "model": model}
+    rows, notes = predicting.verdicts(parameters, files, images, **how)
+    at = float(rows["threshold"].iloc[0])
+    if rate != "threshold":
+        notes += promised(rate, asked[rate], [{"promise": "bound", "threshold": at}])
+    accepted = rows["verdict"].str.startswith("accept").sum()
+    title = f"{accepted} of {len(rows)} images are accepted, by {score} from {at}"
+    about = {"run": run or str(benchmark), "score": score, "notes": notes}
+    write(about | {"rows": rows.to_dict("records")}, json, out, title)
+
+
+def _one_network(run: str, benchmark: Path | None, weights: Path | None, model: str) -> None:
+    """Refuse what names no network, or two."""
+    if bool(run) == bool(benchmark) or (run and (weights or model)):
+        raise ValueError("need a finished RUN, or --benchmark FILE with what belongs to weights")
+
+
+def _of_weights(benchmark: Path, weights: Path | None, given: dict[str, Any]):
+    """The plan that a params file or a benchmark of one's own means, and the files of weights."""
+    from osnb.book import predicting
+    from osnb.book.run import plan
+
+    notebook = workbook.root() / "notebooks" / f"{benchmark.absolute().parent.name}.ipynb"
+    if weights and not notebook.is_file():
+        os.environ.setdefault("OSNB_OUT", str(Path.cwd()))
+        return predicting.of_weights(weights, benchmark, given), [weights]
+    at_home([benchmark])
+    planned = plan(benchmark, given)
+    return planned, [weights] if weights else predicting.released(planned)
+
+
+def rules(
+    run: Annotated[str, typer.Argument(help="A training run that is done: RUN or NOTEBOOK/RUN.")],
+    machine: Annotated[str, typer.Option(help="As in training notebooks: workers=4 ...")] = "",
+    out: Out = None,
+    save: Annotated[bool, typer.Option("--save", help="Keep the measures in figures/.")] = False,
+):
+    """Thirty rules on one trained network: AUROC and seconds of each.
+
+    Features are kept as features.npz beside the run. --out writes all scores, for `osnb score`.
+    --save writes rules.csv and its stamp: AUROC with intervals, and the best rule as picked on half
+    of the unknown classes. Thirteen rules are pytorch-ood's, which has to be installed.
+    """
+    from osnb import experiment
+    from osnb.book import predicting
+    from osnb.experiment import cached
+
+    key, parameters, _ = predicting.finished(run)
+    where = experiment.Machine.of(machine, data=parameters.get("data", ""))
+    kept = cached.said(experiment.of(parameters), workbook.out() / "runs" / key, where)
+    table, seconds = cached.scored(kept)
+    if out:
+        workbook.write_csv(out, table.drop(columns="task"))
+    if save:
+        _save(key, parameters, table, inputs={"checkpoint": str(kept["checkpoint"])})
+    print(f"{key}: AUROC of {len(seconds)} rules, known against")
+    print(cached.compared(table, seconds).to_string(float_format="{:.3f}".format))
+
+
+def _save(key: str, parameters: dict[str, Any], table, inputs: dict[str, str]) -> None:
+    """Measures of the rules as figures/NOTEBOOK/SIZE_rules_RUN/rules.csv, with a stamp."""
+    from osnb import scores
+    from osnb.book import runs
+    from osnb.evidence import samples
+
+    own = scores.own({k: x.to_numpy() for k, x in table.items() if k != "task"})
+    groups = table["task"].str.split().str[-1].to_numpy()  # "letters far" and "far" are far
+    measured = samples.measured(own, groups, seed=0, resamples=2000)
+    notebook, run = key.split("/")
+    name = run.replace("_", "_rules_", 1)  # no run of params/, and none for `tables.collect`
+    follows = runs.follows_from(notebook, parameters | {"run": name})
+    folder = workbook.out() / "figures" / notebook / name
+    here = runs.Run(notebook, name, folder, follows)
+    here.save("rules", table=measured, inputs=inputs)
+
+
+# Scores of any origin
 
 
 def score(
@@ -45,7 +220,7 @@ def score(
     conventions: Annotated[bool, typer.Option("--conventions", help=CONVENTIONS)] = False,
     choose: Annotated[bool, typer.Option("--choose", help=CHOOSE)] = False,
     json: Json = None,
-    out: Annotated[Path | None, typer.Option(help="csv file to write as well.")] = None,
+    out: Out = None,
 ):
     """Measures of your own scores, with 95 % intervals: accuracy, OSCR, AUROC, AURC, ...
 
@@ -65,7 +240,6 @@ def score(
 
     if unit not in UNITS:
         raise ValueError(f"--unit is one of {', '.join(UNITS)}; got {unit!r}")
-    only_csv(out)
     files, draws = [file, against] if against else [file], {"seed": seed, "resamples": resamples}
     samples = [_own(path, known, names or ()) for path in files]
     notes = [note for sample in samples for note in sample.notes]
@@ -96,49 +270,48 @@ def _apart(own, choose: bool, notes: list[str], **draws: int) -> tuple[list[dict
 
 def threshold(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="As for osnb score.")],
-    tpr: Annotated[float, typer.Option(help="Share of the known to accept, at least.")] = 0,
-    fpr: Annotated[float, typer.Option(help="Share of the unknown to accept, at most.")] = 0,
-    risk: Annotated[float, typer.Option(help="Errors among the accepted, at most.")] = 0,
-    share: Annotated[float, typer.Option(help=TO_COME)] = 0,
+    tpr: Tpr = None,
+    fpr: Fpr = None,
+    risk: Risk = None,
+    share: Share = 0,
     test: Annotated[Path | None, typer.Option(help=TEST)] = None,
     name: Annotated[str, typer.Option("--score", help="Needed if FILE has several.")] = "",
     seed: Seed = 0,
     known: Known = 0,
     json: Json = None,
-    out: Annotated[Path | None, typer.Option(help="csv file for a verdict per row.")] = None,
+    out: Out = None,
 ):
     """A threshold to decide by, what it promises, and what it does on samples it has not seen.
 
     FILE holds samples that were not trained on, in the form of `osnb score`. One of --tpr, --fpr
-    and --risk is asked for. Accepted is a score at or above the threshold.
+    and --risk is asked for. Accepted is a score at or above the threshold. --out writes a verdict
+    per row.
 
     \b
     osnb threshold validation.csv --test test.csv --risk .05 --share .1
     osnb threshold scores.csv --tpr .95 --score max_logit --out verdicts.csv
     """
+    import pandas as pd
+
     from osnb.evidence import samples as of
 
-    rate, at = _asked(tpr=tpr, fpr=fpr, risk=risk)
-    only_csv(out)
+    asked = [(k, v) for k, v in {"tpr": tpr, "fpr": fpr, "risk": risk}.items() if v]
+    if len(asked) != 1:
+        raise ValueError(f"needed: one of --tpr, --fpr and --risk; got {len(asked)}")
+    ((rate, at),) = asked
     samples = [_single(each, known, name) for each in ([file, test] if test else [file])]
     held_out, others = samples if test else of.halves(samples[0], seed=seed)
     rows = of.decided(rate, at, held_out, others, share=share, seed=seed)
     if out:
-        _verdicts(out, others, of.verdicts(others, rows[0]["threshold"]))
+        made = {"pred": others.pred, "verdict": of.verdicts(others, rows[0]["threshold"])}
+        ids = {"sample": others.sample} if len(others.sample) else {}
+        workbook.write_csv(out, pd.DataFrame(ids | others.scores | made))
     notes = [note for sample in samples for note in sample.notes]
     notes += promised(rate, at, rows)
     counts = {"calibration": len(held_out.label), "test": len(others.label)}
     about = {"files": [str(x) for x in (file, test) if x], "seed": seed, "share": share, **counts}
     title = "{calibration} samples choose, {test} test; intervals of 95 %".format(**counts)
     write(about | {"notes": notes, "rows": rows}, json, None, title)
-
-
-def _asked(**rates: float) -> tuple[str, float]:
-    """Which of the rates is asked for, and how much of it."""
-    asked = [(name, rate) for name, rate in rates.items() if rate]
-    if len(asked) != 1:
-        raise ValueError(f"needed: one of --tpr, --fpr and --risk; got {len(asked)}")
-    return asked[0]
 
 
 def promised(rate: str, at: float, rows: list[dict[str, Any]]) -> list[str]:
@@ -152,26 +325,12 @@ def promised(rate: str, at: float, rows: list[dict[str, Any]]) -> list[str]:
     return [*sentences, BEYOND]
 
 
-def only_csv(out: Path | None) -> None:
-    if out and out.suffix != ".csv":
-        raise ValueError(f"--out writes .csv; got {out.name!r}")
-
-
 def _single(file: Path, known: int, name: str):
     """A file's samples with one score."""
     samples = _own(file, known, [name] if name else [])
     if len(samples.scores) > 1:
         raise ValueError(f"{file}: choose one with --score: {', '.join(samples.scores)}")
     return samples
-
-
-def _verdicts(out: Path, samples, verdicts: list[str]) -> None:
-    """A row per sample, in the order of the file: its id or row, its score and the verdict."""
-    import pandas as pd
-
-    ids = {"sample": samples.sample} if len(samples.sample) else {}
-    rows = ids | samples.scores | {"pred": samples.pred, "verdict": verdicts}
-    workbook.write_csv(out, pd.DataFrame(rows))
 
 
 def write(content: dict[str, Any], json: Path | None, out: Path | None, title: str) -> None:
@@ -236,11 +395,10 @@ def _held(file: Path, doubles: list[str], columns: dict[str, Any]) -> None:
 
     for name in [name for name in doubles if (abs(columns[name]) >= EXACT).any()]:
         how = text.ConvertOptions(include_columns=[name], column_types={name: pa.string()})
-        for word in filter(
-            WHOLE.fullmatch, text.read_csv(file, convert_options=how)[0].to_pylist()
-        ):
+        words = text.read_csv(file, convert_options=how)[0].to_pylist()
+        for word in filter(WHOLE.fullmatch, words):
             if Decimal(word) != Decimal(float(word)):
                 raise ValueError(f"{name} needs numbers that float64 holds exactly; got {word}")
 
 
-COMMANDS = (score, threshold)
+COMMANDS = (predict, verdict, rules, score, threshold)

@@ -3,13 +3,13 @@
 import json
 import posixpath
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -24,22 +24,19 @@ from osnb.book.verify import verify
 from osnb.evidence import claims, gallery
 from osnb.teach import touch
 
-VERDICTS = "verify.json"  # in report/: what `verify` said of the artefacts when it was made
-INPUTS = "inputs.txt"  # in report/: the digest of what it was made from
 HERE = Path(__file__).parent
+Files = Iterator[tuple[str, bytes]]  # by name below the source folder
 DOCS = workbook.PACKAGE / "docs"
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
 TRAINING = "api/training.md"  # docstrings of modules that import torch
 MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2/*")  # of its 24 MB what pages need
 WORDS = ("GLOSSARY.md", "REFERENCES.md")  # pages of notebooks/ to which the notebooks link
-BUILDERS = ("sphinx", "myst-nb", "furo", "sphinx-mathjax-offline")
 
 
 def build() -> Path:
     """Make report/ under `workbook.out()` from figures, runs, notebooks and params files.
 
-    Nothing is executed. If nothing changed since the last time, nothing is done; else the pages
-    that changed are made again in runs/.report/, and report/ is replaced when all went well.
+    Nothing is executed.
 
     Returns:
         The path of index.html.
@@ -47,41 +44,34 @@ def build() -> Path:
     Raises:
         ChildProcessError: Sphinx failed or warned; the message is what it said.
     """
-    work, target = workbook.out() / "runs" / ".report", workbook.out() / "report"
-    work.mkdir(parents=True, exist_ok=True)
-    with FileLock(work / "lock"):
-        inputs, known = fingerprint(), target / INPUTS
-        whole = known.is_file() and (target / "index.html").is_file()
-        if not whole or known.read_text() != inputs:
-            verdicts = verify()
-            if not prepare(work / "source", verdicts):
-                shutil.rmtree(work / "html", ignore_errors=True)
-            sphinx(work)
-            _replace(work / "html", target, inputs, verdicts)
+    return _site(_files(), workbook.out() / "report")
+
+
+def documentation() -> Path:
+    """Make report/docs/ under `workbook.out()`: no run, no notebook and no network is needed.
+
+    Returns and raises what `build` does.
+    """
+    pages = ((name.removeprefix("docs/"), text) for name, text in documents())
+    return _site(chain(settings(), pages), workbook.out() / "report" / "docs")
+
+
+def _site(files: Files, target: Path) -> Path:
+    """Put what Sphinx makes of files in the place of `target`, which is whole before and after."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".report-") as folder:
+        work = Path(folder)
+        for name, content in files:
+            path = work / "source" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        sphinx(work)
+        (workbook.out() / "runs").mkdir(exist_ok=True)
+        with FileLock(workbook.out() / "runs" / ".report.lock"):  # another one may be made now
+            if target.exists():
+                target.rename(work / "old")
+            (work / "html").rename(target)
     return target / "index.html"
-
-
-def remark(index: Path) -> str:
-    """What the report says of its artefacts that do not follow; nothing if all do."""
-    verdicts = json.loads(index.with_name(VERDICTS).read_text(encoding="utf8"))
-    wrong = any(row["verdict"] != "follows" for row in verdicts)
-    return f"{facts.follows(verdicts)}; osnb verify says why" if wrong else ""
-
-
-def fingerprint() -> str:
-    """Digest of the names, sizes and times of all that the report shows or follows from."""
-    ours = ("notebooks/*.ipynb", "params/**/*.yaml", "figures/*/*/*", "figures/README.md")
-    ours += tuple(f"notebooks/{page}" for page in WORDS)
-    places = {
-        workbook.PACKAGE: [
-            f"**/*.{kind}" for kind in ("py", "csv", "css", "md", "js", "html", "json")
-        ],
-        workbook.out(): ["figures/*/*/*", "runs/[0-9]*/*/*.*"],
-    }
-    places[workbook.root()] = [*places.get(workbook.root(), []), *ours]
-    files = sorted({file for base, of in places.items() for x in of for file in base.glob(x)})
-    states = [f"{x} {x.stat().st_size} {x.stat().st_mtime_ns}" for x in files]
-    return workbook.digest(*(f"{name} {metadata.version(name)}" for name in BUILDERS), *states)
 
 
 def sphinx(work: Path) -> None:
@@ -89,78 +79,35 @@ def sphinx(work: Path) -> None:
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "-j", "2", "--no-color"]
     folders = ["-d", work / "doctrees", work / "source", work / "html"]
     ended = subprocess.run([*command, *folders], capture_output=True, text=True)
-    if ended.returncode:  # what it made is no base: pages left unread next time warn no more
-        shutil.rmtree(work / "doctrees", ignore_errors=True)
+    if ended.returncode:
         said = (ended.stderr or ended.stdout).strip()
         raise ChildProcessError(f"the report was not made, the one before stays; Sphinx:\n{said}")
-
-
-def _replace(html: Path, target: Path, inputs: str, verdicts: list[dict[str, str]]) -> None:
-    """Put a copy of `html` in the place of `target`, which is whole before and after."""
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".report-") as folder:
-        aside = shutil.copytree(html, Path(folder) / "new", ignore=shutil.ignore_patterns(".*"))
-        (aside / INPUTS).write_text(inputs)
-        (aside / VERDICTS).write_text(json.dumps(verdicts, indent=1) + "\n", encoding="utf8")
-        if target.exists():
-            target.rename(Path(folder) / "old")
-        aside.rename(target)
 
 
 # Its source folder: pages made from templates, and the files that they show
 
 
-def prepare(folder: Path, verdicts: list[dict[str, str]]) -> bool:
-    """Bring the folder up to date; what stays the same keeps its time, what is gone goes.
-
-    Sphinx then reads again only what changed.
-
-    Args:
-        folder: of the sources.
-        verdicts: from `verify`.
-
-    Returns:
-        Whether it holds the same names as before, so that each page's list of pages stays.
-    """
-    wanted = dict(_files(verdicts))
-    before = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    for name in before - wanted.keys():
-        (folder / name).unlink()
-    for name, content in wanted.items():
-        path = folder / name
-        if name not in before or path.read_bytes() != content:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-    return before == wanted.keys()
-
-
-def _files(verdicts: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
+def _files() -> Files:
     """Each file of the source folder: its name there and its content."""
     done, decided = facts.runs(), claims.decide([*gallery.PAPERS], [*claims.SIZES])
-    papers, notebooks = facts.papers(decided, verdicts), facts.notebooks(done)
-    yield from settings()
-    yield from documents()
-    yield from touch.files()
-    for notebook in notebooks:
-        yield from _notebook(notebook)
+    verdicts, notebooks = verify(), facts.notebooks(done)
+    papers = facts.papers(decided, verdicts)
+    yield from chain(settings(), documents(), touch.files(), *map(_notebook, notebooks))
     parts = [part for paper in papers for each in paper["done"] for part in each["parts"]]
-    for made in [made for part in parts for made in part]:
+    for made in chain(*parts):
         for name in made["files"].values():
             yield f"{made['place']}/{name}", (made["folder"] / name).read_bytes()
     yield "lists.csv", facts.LISTS.read_bytes()
-    for page in _words():
-        text = (workbook.root() / "notebooks" / page).read_text(encoding="utf8")
-        yield page, _linked(text, "").encode()
-    yield from _pages(done, decided, papers, notebooks, facts.follows(verdicts))
+    books = workbook.root() / "notebooks"
+    words = [page for page in WORDS if (books / page).is_file()]
+    for page in words:
+        yield page, _linked((books / page).read_text(encoding="utf8"), "").encode()
+    counts = {"runs": len(done), "span": facts.span(done), "sizes": facts.sizes(decided)}
+    counts |= {"follows": facts.follows(verdicts), "words": [page[:-3] for page in words]}
+    yield from _pages(decided, papers, notebooks, counts)
 
 
-def _words() -> list[str]:
-    """Those of `WORDS` that are there."""
-    return [page for page in WORDS if (workbook.root() / "notebooks" / page).is_file()]
-
-
-def _pages(
-    done: list[dict], decided: pd.DataFrame, papers: list[dict], notebooks: list[dict], follows: str
-) -> Iterator[tuple[str, bytes]]:
+def _pages(decided: pd.DataFrame, papers: list, notebooks: list, counts: dict) -> Files:
     """The pages that templates make: of papers, notebooks, claims, own data, and the first one."""
     render = _renderer(notebooks)
     for paper in [paper for paper in papers if paper["done"]]:
@@ -172,29 +119,25 @@ def _pages(
     kept = page.read_text(encoding="utf8") if page.is_file() else ""
     yield "own-data.md", render("own-data", table=gallery.block(kept, "own data"))
     yield "quickdraw-openset.md", render("quickdraw-openset", **facts.benchmark())
-    counts = {"runs": len(done), "span": facts.span(done), "sizes": facts.sizes(decided)}
     listed = gallery.artefacts(workbook.root(), workbook.out())
-    counts |= {"follows": follows, "shown": gallery.counted(gallery.shown(listed))}
-    counts["words"] = [page.removesuffix(".md") for page in _words()]
+    counts |= {"shown": gallery.counted(gallery.shown(listed))}
     yield "index.md", render("index", papers=papers, notebooks=notebooks, **counts)
 
 
-def settings() -> Iterator[tuple[str, bytes]]:
-    """What Sphinx needs beside pages, of the report and of the documentation."""
+def settings() -> Files:
+    """What Sphinx needs beside pages, of the report and of the documentation.
+
+    MathJax comes from the package sphinx-mathjax-offline, so that no page asks a server.
+    """
     yield "conf.py", (HERE / "conf.py").read_bytes()
     yield "_static/report.css", (HERE / "report.css").read_bytes()
-    yield from _mathjax()
-
-
-def _mathjax() -> Iterator[tuple[str, bytes]]:
-    """MathJax as the package sphinx-mathjax-offline brings it, so that no page asks a server."""
     package = "sphinx-mathjax-offline"
     folder = Path(metadata.distribution(package).locate_file(f"{package}/static/mathjax"))
     for path in [path for pattern in MATHJAX for path in sorted(folder.glob(pattern))]:
         yield f"_static/mathjax/{path.relative_to(folder)}", path.read_bytes()
 
 
-def _notebook(notebook: dict) -> Iterator[tuple[str, bytes]]:
+def _notebook(notebook: dict) -> Files:
     for page in notebook["pages"]:
         has = page["run"] in {each["run"] for each in notebook["params"]}
         anchor = f"#params-{notebook['name']}-{page['run']}" if has else ""
@@ -282,29 +225,7 @@ def _literal(text: object) -> str:
 # The documentation: tracked Markdown and the docstrings, as pages of a site
 
 
-def documentation() -> Path:
-    """Make report/docs/ under `workbook.out()`: no run, no notebook and no network is needed.
-
-    Returns:
-        The path of index.html.
-
-    Raises:
-        ChildProcessError: Sphinx failed or warned; the message is what it said.
-    """
-    target = workbook.out() / "report" / "docs"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".docs-") as folder:
-        for name, content in [*settings(), *documents()]:
-            path = Path(folder) / "source" / name.removeprefix("docs/")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        sphinx(Path(folder))
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.move(Path(folder) / "html", target)
-    return target / "index.html"
-
-
-def documents() -> Iterator[tuple[str, bytes]]:
+def documents() -> Files:
     """Each page: its name in the folder of sources, and its text."""
     for page in sorted(DOCS.rglob("*.md")):
         name, text = page.relative_to(DOCS).as_posix(), page.read_text(encoding="utf8")

@@ -3,12 +3,12 @@
 import re
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 
 import pandas as pd
 
 from osnb.base import workbook
 from osnb.book import record
-from osnb.book.runs import changed
 from osnb.book.verify import VERDICTS, shown
 from osnb.evidence import across, gallery, tables
 from osnb.evidence.build import evidence
@@ -56,9 +56,6 @@ def _page(found: dict) -> dict:
     imported, when = "imported" in found, f"{found['finished'][:16].replace('T', ' ')} UTC"
     note = f"Executed {'elsewhere' if imported else 'here'}, {when}"
     note += f", in {found['seconds']:.0f} s, {_commit(found)}."
-    files = {k: v for k, v in found.get("files", {}).items() if k == "executed.ipynb"}
-    if changed(found["executed"].parent, files):
-        note += " **It was edited since.**"
     return {"run": found["run"], "source": found["executed"], "note": note, "imported": imported}
 
 
@@ -93,19 +90,15 @@ def span(done: list[dict]) -> list[str]:
 def papers(decided: pd.DataFrame, verdicts: list[dict[str, str]]) -> list[dict]:
     """Each paper with its artefacts, how many of them are done, and its claims' answers."""
     found = gallery.artefacts(workbook.root(), workbook.out())
-    wrong = {x["artefact"]: x["verdict"] for x in verdicts if x["verdict"] != "follows"}
-    found["wrong"] = [_verdict(row, wrong) if row.run else "" for row in found.itertuples()]
+    faults = {x["artefact"]: x["verdict"] for x in verdicts if x["verdict"] != "follows"}
+    wrong = {str(Path(name).with_suffix("")): verdict for name, verdict in faults.items()}
+    stems = [shown(row.folder / row.file) if row.run else "" for row in found.itertuples()]
+    found["wrong"] = [wrong.get(stem, "") for stem in stems]
     found = found.drop(columns=["shows", "missing"]).merge(gallery.shown(found))
     return [
         _paper(paper, title, found[found["paper"] == paper], decided[decided["paper"] == paper])
         for paper, title in gallery.PAPERS.items()
     ]
-
-
-def _verdict(row: tuple, wrong: dict[str, str]) -> str:
-    """Why a part of an artefact does not follow; nothing if it does."""
-    stem = shown(row.folder / row.file)
-    return next((wrong[x] for x in (stem, f"{stem}.csv", f"{stem}.svg") if x in wrong), "")
 
 
 def _paper(paper: str, title: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:
@@ -233,7 +226,6 @@ def results_on_drawings() -> pd.DataFrame:
     for measure in MEASURES:
         rows = means.table(measure)[[measure, "low", "high"]].to_numpy()
         table[measure] = [f"{value:.3f} [{low:.2f}, {high:.2f}]" for value, low, high in rows]
-    table = table.assign(rank=means.points()["oscr"]).sort_values(
-        ["task", "rank"], ascending=False, kind="stable"
-    )
+    table = table.assign(rank=means.points()["oscr"])
+    table = table.sort_values(["task", "rank"], ascending=False, kind="stable")
     return table[["protocol", "task", "method", "network", "splits", "runs", *MEASURES]]

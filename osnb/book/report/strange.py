@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import bleach
+import pandas as pd
 
 from osnb.base import tables, workbook
 from osnb.book import record, runs
@@ -90,15 +91,14 @@ def build() -> Path:
     for run in done:
         notebook = workbook.out() / "runs" / "50_own" / run["run"] / "executed.ipynb"
         _write(target / f"{run['run']}.html", run["run"], exporter.from_filename(str(notebook))[0])
-    rows = ["".join(f"<th>{name}</th>" for name in COLUMNS)]
+    rows = []
     for run in every:
-        run[SEEN] = _pretrained(run)
-        cells = {name: escape(str(run.get(name, ""))) for name in COLUMNS}
+        told = run | {SEEN: _pretrained(run)}
+        rows.append({name: escape(str(told.get(name, ""))) for name in COLUMNS})
         if run in done:
-            cells["run"] = f'<a href="{cells["run"]}.html">{cells["run"]}</a>'
-        rows.append("".join(f"<td>{cell}</td>" for cell in cells.values()))
-    table = "".join(f"<tr>{row}</tr>" for row in rows)
-    _write(target / "index.html", "Runs", f"<table>{table}</table>")
+            rows[-1]["run"] = '<a href="{run}.html">{run}</a>'.format(**rows[-1])
+    table = pd.DataFrame(rows, columns=COLUMNS).to_html(index=False, escape=False, border=0)
+    _write(target / "index.html", "Runs", table)
     return target / "index.html"
 
 

@@ -3,14 +3,11 @@
 import csv
 import logging
 import re
-import shlex
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
-from functools import cache, partial
-from itertools import chain
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +19,6 @@ from osnb.book.run.plans import Plan
 
 TAIL = 15  # lines of a failing cell's output that run.json keeps
 AGAIN = 2  # times that a run whose kernel died goes on from its checkpoint
-OFTEN = 1.0  # seconds between two notes of where a run is
 
 
 def inputs(plan: Plan) -> dict[str, str]:
@@ -81,7 +77,7 @@ def once(
     try:
         with record.lock(plan.directory):
             if not force and done(plan):
-                _publish(plan)
+                plan.publish()
                 return {"state": "skipped"}
             if why := lacking(plan):
                 return not_run(plan, why)
@@ -92,11 +88,6 @@ def once(
             return end
     except Timeout:
         return None
-
-
-def _publish(plan: Plan) -> list[str]:
-    """`runs.publish`, but for what is no experiment of the workbook."""
-    return runs.publish(plan.directory, plan.figures) if plan.published else []
 
 
 def not_run(plan: Plan, why: str) -> dict[str, Any]:
@@ -129,37 +120,20 @@ def execute(plan: Plan, *, limit: float = 0, through: Callable | None = None) ->
         content |= {"code": plan.code(), "inputs": inputs(plan)}
         content |= {"attempts": record.attempts(plan.directory)} | record.circumstances()
         content["resumed"] = (_last(plan) or {}).get("epoch", 0)
-        through = through or partial(_papermill, kernel=kernel)
-        with _recorded(plan, content) as heard:
-            content |= through(plan, limit, heard)
+        begun = time.monotonic()
+        record.write(plan.directory, content | {"state": "running"})
+        content["state"] = "interrupted"
+        try:
+            content |= through(plan, limit) if through else _papermill(plan, limit, kernel)
+        finally:
+            content |= {"finished": record.now(), "seconds": round(time.monotonic() - begun, 1)}
+            content |= {"outputs": runs.results(plan.directory), "measures": _last(plan)}
+            content["files"] = runs.beside(plan.directory)
+            record.write(plan.directory, content)
     return content
 
 
-@contextmanager
-def _recorded(plan: Plan, content: dict[str, Any]) -> Iterator[Callable[[int, int], None]]:
-    """run.json while the block runs and after it; gives what to call before every cell."""
-    begun = said = time.monotonic()
-    record.write(plan.directory, content | {"state": "running"})
-
-    def heard(cell: int, of: int) -> None:
-        nonlocal said
-        if time.monotonic() - said > OFTEN:
-            said = time.monotonic()
-            now = {"state": "running", "progress": {"cell": cell, "of": of}}
-            record.write(plan.directory, content | now)
-
-    content["state"] = "interrupted"
-    try:
-        yield heard
-    finally:
-        spent = {"finished": record.now(), "seconds": round(time.monotonic() - begun, 1)}
-        content |= spent | {"outputs": runs.results(plan.directory)}
-        content["files"] = runs.beside(plan.directory)
-        content["checklist"] = checklist(plan, content)
-        record.write(plan.directory, content)
-
-
-def _papermill(plan: Plan, limit: float, heard: Callable, kernel: Kernel) -> dict[str, Any]:
+def _papermill(plan: Plan, limit: float, kernel: Kernel) -> dict[str, Any]:
     """What run.json says of the end: the state and, of a failed run, the error."""
     execute_notebook = _imported()
     # beside the run's folder, which the notebook clears of what other code left there
@@ -168,15 +142,13 @@ def _papermill(plan: Plan, limit: float, heard: Callable, kernel: Kernel) -> dic
         old.unlink(missing_ok=True)
     options = {"progress_bar": False, "kernel_name": "python3", "language": "python"}
     options |= {"start_timeout": 120, "kernel_manager_class": kernel.manager()}
-    count = len(workbook.cells(plan.source)) + 1  # with the one that papermill injects
-    options["on_cell_start"] = lambda cell_index, **_: heard(cell_index + 1, count)
     with kernels.limited(limit) as reached:
         try:
             execute_notebook(plan.source, aside, plan.given, cwd=plan.source.parent, **options)
             _check_whole(aside)
             if plan.trains and not (plan.directory / "scores.parquet").is_file():
                 raise FileNotFoundError(f"{plan} wrote no scores.parquet in {plan.directory}")
-            end = {"state": "done", "unpublished": _publish(plan)}
+            end = {"state": "done", "unpublished": plan.publish()}
         except Exception as error:
             explained = _explained(error, aside)
             if reached():
@@ -253,38 +225,6 @@ def needs() -> dict[str, list[str]]:
     """What a reader of osnb.datasets needs in its folder, any of: patterns, by its name."""
     with (workbook.PACKAGE / "book" / "needs.csv").open(encoding="utf8") as file:
         return {row["reader"]: row["any of"].split() for row in csv.DictReader(file)}
-
-
-# What a program can fill in of the machine learning reproducibility checklist: Pineau et al. 2021,
-# "Improving Reproducibility in Machine Learning Research", appendix A.
-
-
-def checklist(plan: Plan, content: Mapping[str, Any]) -> dict[str, Any]:
-    """The answers for one run.
-
-    Args:
-        plan: the run.
-        content: of its run.json, as far as it is known.
-    """
-    lock = workbook.root() / "requirements.lock"
-    rows = record.rows(plan.directory / "scores.parquet", "role")
-    roles = rows and Counter(f"test, {row['role']}" for row in rows)
-    # -r keeps a text that looks like a number
-    given = [("-r" if isinstance(v, str) else "-p", k, str(v)) for k, v in plan.given.items()]
-    command = ["papermill", f"notebooks/{plan.notebook}.ipynb", "OUT.ipynb", *chain(*given)]
-    return {
-        "code": f"notebooks/{plan.notebook}.ipynb at commit {content['commit']}",
-        "command": shlex.join(command),
-        "dependencies": workbook.file_hash(lock) if lock.is_file() else None,
-        "hyperparameters": {k: v for k, v in plan.parameters.items() if k not in workbook.LOCAL},
-        "random seed": plan.parameters.get("seed"),
-        "examples": roles and dict(roles),
-        "measures at the end": _last(plan),
-        "training runs": 1 + len(content["attempts"]) if plan.trains else 0,
-        "runtime in seconds": content.get("seconds"),
-        "infrastructure": {key: content[key] for key in ("processor", "cpus", "memory", "gpus")}
-        | {"peak": content.get("used", {})},
-    }
 
 
 def _last(plan: Plan) -> dict[str, float] | None:

@@ -169,36 +169,28 @@ def _end() -> None:
 
 
 @contextmanager
-def _folder(source: Path) -> Iterator[Path]:
-    """A new folder of a kernel; its name is short, for a socket's path has 107 bytes at most."""
-    folder = source / str(next(_numbers))
-    folder.mkdir(mode=0o700)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
 def started(cwd: Path, lock: int | None = None) -> Iterator[Kernel]:
     """A kernel, which ends with the block, as does whatever its notebook has started.
 
     If it is the first of this process, what it is forked from starts while papermill is imported.
     """
     source = _source(cwd)
-    with _folder(Path(source.folder.name)) as folder:
-        kernel = Kernel(source, [] if lock is None else [lock], folder)
-        _running.add(kernel)
-        try:
-            yield kernel
-        finally:
-            _running.discard(kernel)
-            if kernel.process:
-                kernel.process.send_signal(signal.SIGKILL)
-                kernel.process.wait()
-            with suppress(psutil.NoSuchProcess):
-                for left in psutil.Process(kernel.source.pid).children(recursive=True):
-                    left.kill()
+    # its name is short, for a socket's path has 107 bytes at most
+    folder = Path(source.folder.name) / str(next(_numbers))
+    folder.mkdir(mode=0o700)
+    kernel = Kernel(source, [] if lock is None else [lock], folder)
+    _running.add(kernel)
+    try:
+        yield kernel
+    finally:
+        _running.discard(kernel)
+        if kernel.process:
+            kernel.process.send_signal(signal.SIGKILL)
+            kernel.process.wait()
+        with suppress(psutil.NoSuchProcess):
+            for left in psutil.Process(kernel.source.pid).children(recursive=True):
+                left.kill()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -26,10 +26,6 @@ class Refused(ValueError):
     """Input for which nothing is started; the message is a sentence for the person."""
 
 
-class Typed(str):
-    """What a person typed for a parameter: text where the default is text, else read as yaml."""
-
-
 @dataclass(frozen=True)
 class Plan:
     """One run that could be made.
@@ -70,11 +66,6 @@ class Plan:
         return self.parameters.get("size") != "own"
 
     @property
-    def figures(self) -> Path:
-        """Where its small results go."""
-        return workbook.out() / "figures" / self.notebook / self.run
-
-    @property
     def trains(self) -> bool:
         """Whether its notebook trains and writes a scores table."""
         return self.notebook.endswith("_train")
@@ -99,6 +90,11 @@ class Plan:
         """One digest of the code that the run follows from."""
         return stamps.of(self.follows["goldens"])
 
+    def publish(self) -> list[str]:
+        """`runs.publish` to figures/, but for what is no experiment of the workbook."""
+        target = workbook.out() / "figures" / self.notebook / self.run
+        return runs.publish(self.directory, target) if self.published else []
+
 
 # What is read from files, once for each version of a file: a batch has thousands of plans.
 
@@ -115,16 +111,13 @@ def _collects(notebook: Path) -> bool:
 # Checks. Neither papermill nor torch is imported before they have passed.
 
 
-def plan(
-    file: Path,
-    overrides: Mapping[str, Any] | None = None,
-    content: Mapping[str, Any] | None = None,
-) -> Plan:
+def plan(file: Path, overrides: Mapping | None = None, content: Mapping | None = None) -> Plan:
     """Hold a params file, and values that replace some of its own, against its notebook.
 
     Args:
         file: `<any folder>/<notebook>/<run>.yaml`.
-        overrides: these join the run's name where they differ from the file; `Typed` or values.
+        overrides: these join the run's name where they differ from the file; values, or texts,
+            which are read as yaml where the default is no text.
         content: in the place of the file's.
 
     Raises:
@@ -153,10 +146,8 @@ def plan(
         said = f"{error.strerror}: {lost}" if lost else str(error)
         named = str(file) in said or str(notebook) in said
         raise Refused(said if named else f"{file}: {said}") from None
-    if values.get("run") != file.stem:
-        raise Refused(
-            f"{file} needs the line 'run: {file.stem}', its own name; got {values.get('run')!r}"
-        )
+    if (said := values.get("run")) != file.stem:
+        raise Refused(f"{file} needs the line 'run: {file.stem}', its own name; got {said!r}")
     ours = workbook.root() / "params" / notebook.stem / file.name
     base = defaults | (read(ours) if ours != file and ours.is_file() else own)
     values["run"] = experiment.variant(file.stem, base, defaults | values)
@@ -210,11 +201,11 @@ def _checked(values: Mapping, defaults: Mapping, file: Path) -> dict[str, Any]:
 
 def _typed(name: str, value: Any, default: Any) -> Any:
     """The value of an override."""
-    if not isinstance(value, Typed) or isinstance(default, str):
-        return str(value) if isinstance(value, Typed) else value
+    if not isinstance(value, str) or isinstance(default, str):
+        return value
     with suppress(yaml.YAMLError, RecursionError, ValueError):
-        return yaml.load(str(value), _Loader)
-    raise Refused(f"-p {name} needs a value that yaml can read; got {str(value)[:60]!r}")
+        return yaml.load(value, _Loader)
+    raise Refused(f"-p {name} needs a value that yaml can read; got {value[:60]!r}")
 
 
 def _near(name: str, valid: Iterable[str]) -> str:
