@@ -8,16 +8,7 @@ import pandas as pd
 from osnb.evidence.frames import BINNED, need
 from osnb.evidence.selective import RIGHT, risk_table
 from osnb.plots.draw import bars, facets, finished, panels, steps
-from osnb.plots.style import (
-    COLORS,
-    HATCHES,
-    LOSSES,
-    SCORES,
-    Figure,
-    laid_out,
-    looks,
-    present,
-)
+from osnb.plots.style import COLORS, HATCHES, LOSSES, SCORES, Figure, laid_out, looks, present
 
 LOSS_NAMES = {"softmax": "S", "background": "BG", "entropic": "EOS"}
 LOSS_HATCHES = {"background": "///", "entropic": "..."}
