@@ -112,21 +112,21 @@ def headline(folder: Path, file: str) -> dict[str, str]:
         folder: of a run in figures/.
         file: the artefact's, without suffix; other stamps of the run may tell of it too.
     """
-    rows = []
-    for path in sorted(folder.glob("*.json")):
-        told = json.loads(path.read_text()).get("headline") or []
-        rows += [row for row in told if row.get("of", path.stem) == file]
     groups: dict[str, list[dict]] = {}
-    for row in rows:
-        groups.setdefault(row["what"], []).append(row)
-    cells = {"compared": list(groups), "theirs": [], "ours": []}
-    for group in groups.values():
-        theirs = [_text(row["paper"], "") for row in group]
-        cells["theirs"].append(" / ".join(theirs if len({*theirs}) > 1 else theirs[:1]))
-        cells["ours"].append(" / ".join(_text(row["ours"], row.get("unit", "")) for row in group))
-    theirs = cells["theirs"]
-    cells["theirs"] = theirs if len({*theirs}) > 1 else theirs[:1]
-    return {name: "; ".join(column) for name, column in cells.items()}
+    for path in sorted(folder.glob("*.json")):
+        for row in json.loads(path.read_text()).get("headline") or []:
+            if row.get("of", path.stem) == file:
+                groups.setdefault(row["what"], []).append(row)
+    theirs, ours = [], []
+    for rows in groups.values():
+        theirs.append(_joined(" / ", [_text(row["paper"], "") for row in rows]))
+        ours.append(" / ".join(_text(row["ours"], row.get("unit", "")) for row in rows))
+    return {"compared": "; ".join(groups), "theirs": _joined("; ", theirs), "ours": "; ".join(ours)}
+
+
+def _joined(between: str, texts: list[str]) -> str:
+    """The texts, one behind the other, or once if all are the same."""
+    return between.join(texts if len({*texts}) > 1 else texts[:1])
 
 
 def _text(value: Any, unit: str) -> str:

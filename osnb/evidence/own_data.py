@@ -147,8 +147,8 @@ def otherwise(cell: Mapping[str, Any]) -> str:
         found.append("the authors' weights")
     elif cell["precision"] != "float32":
         found.append(f"precision {cell['precision']}")
-    few = cell["over"] == "seeds" and cell["of"] < cell["trainings"]
-    found += [f"{cell['of']:.0f} of {cell['trainings']:.0f} seeds"] if few else []
+    if cell["over"] == "seeds" and cell["of"] < cell["trainings"]:
+        found.append(f"{cell['of']:.0f} of {cell['trainings']:.0f} seeds")
     return ", ".join(filter(None, found))
 
 
