@@ -19,7 +19,6 @@ _TEXTS = pd.read_csv(workbook.PACKAGE / "evidence" / "papers.csv", index_col="pa
 PAPERS = _TEXTS["title"].to_dict()
 READING = _TEXTS["reading"].to_dict()  # how to read the numbers compared
 FRONT = _TEXTS["front"].str.split("; ").to_dict()  # parts that the front page shows
-KNOWN = ("paper", "artefact", "kind", "title", "shows", "missing")
 LISTED = workbook.PACKAGE / "evidence" / "artefacts.csv"
 MARKS = "<!-- {name}: start -->\n", "<!-- {name}: end -->"
 SIZE_NAMES = {"mini": "miniature", "tiny": "photographs at 32 px"}
@@ -39,13 +38,12 @@ def artefacts(*bases: Path) -> pd.DataFrame:
     """
     rows = []
     for row in pd.read_csv(LISTED, keep_default_na=False).to_dict("records"):
-        known, files = {name: row[name] for name in KNOWN}, row["files"].split()
-        notebooks = row["notebook"].split()
+        files, notebooks = row.pop("files").split(), row.pop("notebook").split()
         if len(notebooks) not in {1, len(files)}:
             raise ValueError(f"one notebook, or one per file of {files}; got {notebooks}")
         for notebook, file in zip(notebooks * (len(files) // len(notebooks)), files, strict=True):
             part = file.capitalize().replace("_", " ")
-            here = known | {"part": part, "notebook": notebook, "file": file}
+            here = row | {"part": part, "notebook": notebook, "file": file}
             rows += [here | run for run in _made(notebook, file, bases) or [NOT_MADE]]
     return pd.DataFrame(rows)
 

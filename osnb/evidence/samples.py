@@ -274,7 +274,7 @@ def choice(own, *, seed: int, resamples: int) -> list[dict[str, Any]]:
     rows = []
     for name in sorted(picked, key=lambda name: -picked[name]):
         row = {"score": name, "best": name == best, "picked on": picked[name]}
-        row |= {k: float(v) for k, v in metrics.interval(drawn[name])._asdict().items()}
+        row |= _ends("value", metrics.interval(drawn[name]))
         row |= {"p": p.get(name), "holm": float(corrected[name]) if name != best else None}
         rows.append(row | {"differs": bool(corrected[name] <= LEVEL)})
     return rows
@@ -302,8 +302,8 @@ def measured(own, groups: np.ndarray, *, seed: int, resamples: int) -> pd.DataFr
             right = np.ones(int(known.sum()), bool)
             sides = score[known], right, score[other]
             drawn = metrics.bootstrap_summary(*sides, weights=weights, names=["auroc"])
-            ends = metrics.interval(drawn["auroc"])
-            rows.append({"rule": name, "against": group, "over": "class"} | ends._asdict())
+            ends = _ends("value", metrics.interval(drawn["auroc"]))
+            rows.append({"rule": name, "against": group, "over": "class"} | ends)
     for row in choice(own, seed=seed, resamples=resamples):
         about = {"rule": row.pop("score"), "against": "other half", "over": "sample"}
         rows.append(about | row)

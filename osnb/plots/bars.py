@@ -7,7 +7,7 @@ import pandas as pd
 
 from osnb.evidence.frames import BINNED, need
 from osnb.evidence.selective import RIGHT, risk_table
-from osnb.plots.draw import bars, facets, finished, panels, steps
+from osnb.plots.draw import bars, facets, figure_of, finished, panels, steps
 from osnb.plots.style import COLORS, HATCHES, LOSSES, SCORES, Figure, laid_out, looks, present
 
 LOSS_NAMES = {"softmax": "S", "background": "BG", "entropic": "EOS"}
@@ -54,7 +54,7 @@ def _fills(column: pd.Series, sizes: pd.Series | None = None) -> dict[str, dict]
     return fills
 
 
-@laid_out
+@figure_of("bin", *BINNED)
 def bin_histograms(points: pd.DataFrame, *, scale: str) -> Figure:
     """Classes over a scale of likeness or distance, the bins stacked on each other.
 
@@ -63,7 +63,6 @@ def bin_histograms(points: pd.DataFrame, *, scale: str) -> Figure:
             medium or hard; what else it is called is drawn in grey.
         scale: what the value is, with its unit.
     """
-    need(points, ["bin", *BINNED])
     figure, axes = panels(1, 1, width=7, height=3.2)
     counts = points.pivot(index=["left", "right"], columns="bin", values="samples")
     left, right = (counts.index.get_level_values(end) for end in ("left", "right"))
@@ -72,7 +71,7 @@ def bin_histograms(points: pd.DataFrame, *, scale: str) -> Figure:
     return finished(figure, x=scale, y="classes")
 
 
-@laid_out
+@figure_of("dataset", "level", "bin", "classes")
 def shared_levels(counts: pd.DataFrame) -> Figure:
     """What unknown classes have in common with their nearest known class: a panel a data set.
 
@@ -80,7 +79,6 @@ def shared_levels(counts: pd.DataFrame) -> Figure:
         counts: columns dataset, level (what is shared, in words), bin and classes (a count);
             panels, and levels from the top down, stand in the order of the rows.
     """
-    need(counts, ["dataset", "level", "bin", "classes"])
     figure, parts = facets(counts, "dataset", width=4.4, height=2.6)
     for ax, part, _ in parts:
         cells = {"index": "level", "columns": "bin", "values": "classes"}
@@ -171,7 +169,7 @@ def _softmax(z: np.ndarray) -> np.ndarray:
     return shifted / shifted.sum()
 
 
-@laid_out
+@figure_of("loss", "output", "logit", "gradient")
 def loss_gradients(points: pd.DataFrame) -> Figure:
     """The gradients as bars, a panel for each loss, on one scale.
 
@@ -183,7 +181,6 @@ def loss_gradients(points: pd.DataFrame) -> Figure:
     Raises:
         ValueError: a column is missing.
     """
-    need(points, ["loss", "output", "logit", "gradient"])
     figure, parts = facets(points, "loss", width=3.2, height=2.9, sharey=True)
     limit = 1.25 * max(0.4, points["gradient"].abs().max())
     for ax, part, (loss,) in parts:
@@ -217,7 +214,7 @@ def distance_summary(steps: np.ndarray, distance: np.ndarray) -> pd.DataFrame:
     return quantiles.rename_axis("steps").reset_index()
 
 
-@laid_out
+@figure_of("steps", "pairs", "low", "q1", "median", "q3", "high")
 def distance_boxes(summary: pd.DataFrame, *, title: str) -> Figure:
     """Feature distance against WordNet path length: a box per length, whiskers at 5 and 95 %.
 
@@ -225,7 +222,6 @@ def distance_boxes(summary: pd.DataFrame, *, title: str) -> Figure:
         summary: as from `distance_summary`.
         title: what to say above, such as the rank correlation over all pairs.
     """
-    need(summary, ["steps", "pairs", "low", "q1", "median", "q3", "high"])
     figure, axes = panels(1, 1, width=6.5, height=3.4)
     ax = axes[0, 0]
     boxes = summary.rename(columns={"low": "whislo", "median": "med", "high": "whishi"})

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from osnb.evidence.frames import BINNED, NUMBERS, POINTS, need
 from osnb.evidence.selective import PERFECT
 from osnb.plots import style
-from osnb.plots.draw import ENDS, absent, facets, finished, lines, over_seeds, panels, points, say
+from osnb.plots.draw import facets, figure_of, finished, lines, over_seeds, panels, points, say
 from osnb.plots.style import LOSSES, PROTOCOLS, ROLES, Figure, laid_out, looks, present
 
 SIDES = {"gamma_plus": "γ⁺, known samples", "gamma_minus": "γ⁻, negative samples"}
@@ -47,7 +47,7 @@ RULES = {
 COLUMNS = ["features", "weight_decay", "epoch", *NORMS, *RULES]
 
 
-@laid_out
+@figure_of(*POINTS)
 def oscr_curves(points: pd.DataFrame, *, log: bool, by: str = "method") -> Figure:
     """Figures 2 (log), 5 (linear) and 6 (by benchmark): OSCR, with the interval as a band.
 
@@ -59,21 +59,19 @@ def oscr_curves(points: pd.DataFrame, *, log: bool, by: str = "method") -> Figur
         by: method, a line for each and a column of panels for each benchmark; or benchmark, the
             other way round.
     """
-    need(points, POINTS)
     column, styles = {"method": ("benchmark", LOSSES), "benchmark": ("method", PROTOCOLS)}[by]
     many = points["seeds"]
     mean = "one seed" if many.max() == 1 else f"mean of {style.count(many)} seeds"
     return _rates(points, column, by=by, styles=styles, log=log, width=3, line=f"line: {mean}; ")
 
 
-@laid_out
+@figure_of(*POINTS)
 def run_curves(points: pd.DataFrame) -> Figure:
     """OSCR with a logarithmic FPR axis, a line for each run; rows are roles, columns benchmarks.
 
     Args:
         points: as from `oscr_points`, the run's name as method.
     """
-    need(points, POINTS)
     styles = looks(points["method"].unique())
     return _rates(points, "benchmark", by="method", styles=styles, log=True, width=3.6)
 
@@ -121,7 +119,7 @@ def oscr(curves: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
     return finished(figure, x="false positive rate", y="correct classification rate")
 
 
-@laid_out
+@figure_of("benchmark", "method", "seed", "epoch", *SIDES)
 def confidence_history(history: pd.DataFrame) -> Figure:
     """Figure 3: confidence on the validation set, gamma+ (left) and gamma- (right), by epoch.
 
@@ -130,8 +128,7 @@ def confidence_history(history: pd.DataFrame) -> Figure:
             [0, 1]; one row of panels per benchmark, one line per method.
     """
     key = ["benchmark", "method", "seed", "epoch"]
-    need(history, [*key, *SIDES])
-    long = history[[*key, *SIDES]].melt(key, var_name="side", value_name="confidence")
+    long = history.melt(key, [*SIDES], "side", "confidence")
     size = {"width": 4, "height": 2, "sharex": True, "sharey": True}
     figure, parts = facets(long, "benchmark", "side", **size)
     for ax, part, (benchmark, side) in parts:
@@ -145,7 +142,7 @@ def confidence_history(history: pd.DataFrame) -> Figure:
     return finished(figure, x="epoch", y="mean; higher is better", about=about)
 
 
-@laid_out
+@figure_of("epoch", "loss")
 def training(history: pd.DataFrame) -> Figure:
     """Loss (left) and the measures of `validate` (right) over the epochs so far.
 
@@ -153,7 +150,6 @@ def training(history: pd.DataFrame) -> Figure:
         history: from `train.fit`, or history.parquet while it runs: columns epoch (from 1), loss
             in nats, and measures in [0, 1]; a dot marks the epoch with the largest `best`.
     """
-    need(history, ["epoch", "loss"])
     figure, axes = panels(1, 2, width=4, height=2.6)
     rates = history.max().between(0, 1)  # norms and logits would leave the panel
     right = [name for name in history if name not in NO_MEASURE and rates[name]]
@@ -171,7 +167,7 @@ def training(history: pd.DataFrame) -> Figure:
     return finished(figure, x="epoch", about=about)
 
 
-@laid_out
+@figure_of("logit", "loss", "value", "gradient")
 def negative_gradient(values: pd.DataFrame) -> Figure:
     """What a negative sample pays for one known class's logit, and how hard it is pushed back.
 
@@ -179,7 +175,6 @@ def negative_gradient(values: pd.DataFrame) -> Figure:
         values: columns logit (of one known class, all others at 0), loss (softmax,
             background, ...), value (nats) and gradient (of value by logit).
     """
-    need(values, ["logit", "loss", "value", "gradient"])
     figure, axes = panels(1, 2, width=4, height=3, sharex=True)
     sides = {"value": "loss, in nats", "gradient": "derivative of the loss"}
     for ax, (column, name) in zip(axes[0], sides.items(), strict=True):
@@ -189,7 +184,7 @@ def negative_gradient(values: pd.DataFrame) -> Figure:
     return finished(figure, x="logit of one known class, in nats")
 
 
-@laid_out
+@figure_of("place", "printed", "kind", *BINNED, or_none=True)
 def softmax_densities(points: pd.DataFrame) -> Figure:
     """Figure 6 of Kim et al.: densities of the largest softmax; a row a place, a column a method.
 
@@ -201,8 +196,6 @@ def softmax_densities(points: pd.DataFrame) -> Figure:
     Raises:
         ValueError: a column is missing, or a kind has no look.
     """
-    if none := absent(points, ["place", "printed", "kind", *BINNED]):
-        return none
     if odd := sorted(set(points["kind"]) - set(KINDS)):
         raise ValueError(f"a kind is one of {', '.join(KINDS)}; got {odd}")
     points = points.assign(middle=(points["left"] + points["right"]) / 2)
@@ -217,14 +210,13 @@ def softmax_densities(points: pd.DataFrame) -> Figure:
     return finished(figure, x="largest softmax", y="density")
 
 
-@laid_out
+@figure_of(*NUMBERS)
 def class_numbers(points: pd.DataFrame) -> Figure:
     """AUROC, its standard deviation and average precision over the number of classes drawn.
 
     Args:
         points: as from `number_points`.
     """
-    need(points, NUMBERS)
     figure, axes = panels(1, 3, width=3.2, height=3.2)
     auroc, precision = (
         points[points["measure"] == name].sort_values("classes")
@@ -235,7 +227,7 @@ def class_numbers(points: pd.DataFrame) -> Figure:
         lines(ax, part, "classes", "mean", marks=99, **by)
         for _, one in part.groupby("printed"):
             ax.plot(one["classes"], one["chance"], color="0.4", linestyle=":", label="random score")
-    spread = auroc.drop(columns=[*ENDS])
+    spread = auroc.drop(columns=["low", "high"])
     lines(axes[0, 1], spread, "classes", "sd", marks=99, **by, linestyle="none")
     lines(axes[0, 1], spread, "classes", "expected_sd", **by, linestyle="--", label="")
     axes[0, 1].set_yscale("log")
@@ -246,7 +238,7 @@ def class_numbers(points: pd.DataFrame) -> Figure:
     return finished(figure, x="unknown classes drawn", about=about)
 
 
-@laid_out
+@figure_of("panel", "printed", "coverage", "risk")
 def risk_curves(points: pd.DataFrame, *, risk: float, shown: Sequence[str] = ()) -> Figure:
     """Selective risk over coverage, a line for each method and a panel for each pool.
 
@@ -258,7 +250,6 @@ def risk_curves(points: pd.DataFrame, *, risk: float, shown: Sequence[str] = ())
     Raises:
         ValueError: a column is missing, or there is no row.
     """
-    need(points, ["panel", "printed", "coverage", "risk"])
     perfect = {"color": "0.6", "marker": "", "linewidth": 3, "label": PERFECT}
     names = [name for name in present(points["printed"]) if name != PERFECT]
     styles = looks([name for name in names if name in shown or not shown])
@@ -273,7 +264,7 @@ def risk_curves(points: pd.DataFrame, *, risk: float, shown: Sequence[str] = ())
     return finished(figure, x="coverage", y="errors among accepted")
 
 
-@laid_out
+@figure_of("panel", "printed", "coverage", "risk", "cost", "cheapest")
 def least_cost(points: pd.DataFrame, *, wrong: float, rejection: float) -> Figure:
     """The cheapest point of each method, on its risk-coverage curve (left) and cost curve (right).
 
@@ -286,7 +277,6 @@ def least_cost(points: pd.DataFrame, *, wrong: float, rejection: float) -> Figur
     Raises:
         ValueError: a column is missing.
     """
-    need(points, ["panel", "printed", "coverage", "risk", "cost", "cheapest"])
     methods = looks(present(points["printed"]))
     titles = {"risk": "errors among accepted", "cost": "cost per sample"}
     figure, axes = panels(points["panel"].nunique(), 2, width=4.6, height=2.9)

@@ -10,7 +10,7 @@ from matplotlib.ticker import PercentFormatter
 from osnb.evidence.across import FEW, RHO
 from osnb.evidence.frames import need
 from osnb.plots import draw
-from osnb.plots.draw import ENDS, absent, facets, finished, panels, ranked
+from osnb.plots.draw import ENDS, facets, figure_of, finished, panels, ranked
 from osnb.plots.style import Figure, laid_out, looks, present
 
 KINDS = {
@@ -32,7 +32,7 @@ MEASURES = ("accuracy", "auroc")
 LIMITS = tuple(f"{name}_{end}" for name in MEASURES for end in ENDS)
 
 
-@laid_out
+@figure_of("place", "printed", "kind", "auroc", "low", "high", "accuracy", "splits")
 def method_gains(points: pd.DataFrame) -> Figure:
     """Figure 1a: AUROC of methods, a panel a data set, accuracy in figures beside each number.
 
@@ -41,7 +41,6 @@ def method_gains(points: pd.DataFrame) -> Figure:
             (rates), splits (names); the last four may be NaN. Panels, and methods from the top
             down, stand in the order of the rows.
     """
-    need(points, ["place", "printed", "kind", "auroc", "low", "high", "accuracy", "splits"])
     methods = present(points["printed"])
     width = 10 / min(3, max(2, points["place"].nunique()))
     size = {"width": width, "height": 1.5 + 0.24 * len(methods), "sharey": True}
@@ -63,14 +62,13 @@ def method_gains(points: pd.DataFrame) -> Figure:
     return finished(figure, x="AUROC", about="lines: 95 % over classes, a bootstrap; 0.5 is chance")
 
 
-@laid_out
+@figure_of("finding", "place", "number", "low", "high", "answer")
 def contrasts(points: pd.DataFrame) -> Figure:
     """Each finding's number with its interval, a panel a data set; right of 0 it is right.
 
     Args:
         points: as from `across.contrasts`; what was not run has no mark.
     """
-    need(points, ["finding", "place", "number", "low", "high", "answer"])
     findings = present(points["finding"])
     width, height = 9.6 / max(points["place"].nunique(), 1.4), 1.2 + 0.3 * len(findings)
     figure, parts = facets(points, "place", width=width, height=height, sharey=True)
@@ -82,7 +80,7 @@ def contrasts(points: pd.DataFrame) -> Figure:
     return finished(figure, x="AUROC, difference", about=about)
 
 
-@laid_out
+@figure_of("place", "printed", "side", "number", *ENDS)
 def improvements(points: pd.DataFrame, *, about: str) -> Figure:
     """Improvement of each method over Baseline, in percent, a panel for each benchmark.
 
@@ -96,7 +94,6 @@ def improvements(points: pd.DataFrame, *, about: str) -> Figure:
     Raises:
         ValueError: a column is missing, or there is no row.
     """
-    need(points, ["place", "printed", "side", "number", *ENDS])
     methods, sides = present(points["printed"]), present(points["side"])
     height = 0.8 + 0.42 * len(methods)
     figure, parts = facets(points, "place", width=4.3, height=height)
@@ -111,7 +108,7 @@ def improvements(points: pd.DataFrame, *, about: str) -> Figure:
     return finished(figure, x="AURC lower than Baseline's, in %", about=about)
 
 
-@laid_out
+@figure_of("printed", "source", "near", "auroc", or_none=True)
 def rules_by_set(table: pd.DataFrame, singles: pd.DataFrame | None = None) -> Figure:
     """AUROC of every rule on every set of unknown images: a row a rule, a marker a set.
 
@@ -129,8 +126,6 @@ def rules_by_set(table: pd.DataFrame, singles: pd.DataFrame | None = None) -> Fi
     Raises:
         ValueError: a column is missing.
     """
-    if none := absent(table, ["printed", "source", "near", "auroc"]):
-        return none
     rules = table.groupby("printed")["auroc"].mean().sort_values(ascending=False).index
     near = table.groupby("source", sort=False)["near"].first()
     styles = looks(near.index)
@@ -153,7 +148,7 @@ def rules_by_set(table: pd.DataFrame, singles: pd.DataFrame | None = None) -> Fi
     return finished(figure, x=x, y="rule", about=about)
 
 
-@laid_out
+@figure_of("data", "group", "steps", "auroc")
 def class_likeness(points: pd.DataFrame) -> Figure:
     """AUROC of each unknown class over its distance to the closest known one: a panel a data set.
 
@@ -161,7 +156,6 @@ def class_likeness(points: pd.DataFrame) -> Figure:
         points: columns data (a panel's title), group, steps (edges in WordNet) and auroc in
             [0, 1].
     """
-    need(points, ["data", "group", "steps", "auroc"])
     figure, parts = facets(points, "data", width=4.2, height=3, wrap=2, sharey=True)
     for ax, part, _ in parts:
         groups = looks(present(part["group"], GROUPS), GROUPS)

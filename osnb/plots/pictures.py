@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from osnb import metrics
-from osnb.evidence.frames import histograms, judged, need, operating_counts
+from osnb.evidence.frames import histograms, judged, operating_counts
 from osnb.plots import draw
 from osnb.plots.bars import BINS
 from osnb.plots.style import ROLES, SCORES, Figure, laid_out, looks, present, room_above
@@ -62,7 +62,7 @@ def contact_sheet(
     return draw.sheet(images, columns=columns, size=size, rows=rows, titles=titles)
 
 
-@laid_out
+@draw.figure_of("row", "bin", "closest", "name", "value")
 def class_sheet(classes: pd.DataFrame, images: np.ndarray) -> Figure:
     """Figures 1b, 5, 9 to 11: open classes, left of each the closed class that is nearest to it.
 
@@ -74,7 +74,6 @@ def class_sheet(classes: pd.DataFrame, images: np.ndarray) -> Figure:
     Raises:
         ValueError: a column is missing, or images are of another shape or type.
     """
-    need(classes, ["row", "bin", "closest", "name", "value"])
     of = 2 * images.shape[2]
     every = [pixels for pair in images for side in pair for pixels in side]
     draw.check_images(every, len(classes) * of)
@@ -95,7 +94,7 @@ def class_sheet(classes: pd.DataFrame, images: np.ndarray) -> Figure:
     return draw.sheet(places, columns=len(columns), size=size, rows=labels, titles=titles)
 
 
-@laid_out
+@draw.figure_of("name", "kind", "prediction")
 def confidence_scale(samples: pd.DataFrame, images: np.ndarray) -> Figure:
     """Figure 1: test samples in the order of the confidence that a model should give them.
 
@@ -110,7 +109,6 @@ def confidence_scale(samples: pd.DataFrame, images: np.ndarray) -> Figure:
         ValueError: a column is missing, a kind is another or out of order, or there are not N
             images.
     """
-    need(samples, ["name", "kind", "prediction"])
     ranks = [list(KINDS).index(kind) if kind in KINDS else -1 for kind in samples["kind"]]
     if -1 in ranks or ranks != sorted(ranks):
         came = ", ".join(samples["kind"])
@@ -143,7 +141,7 @@ def roughness(images: np.ndarray) -> np.ndarray:
     return np.concatenate(steps, axis=1).mean(axis=1)
 
 
-@laid_out
+@draw.figure_of(*SOFTMAX, or_none=True)
 def mean_softmax(points: pd.DataFrame) -> Figure:
     """Figure 7: a row of panels a kind, a column a method; in a panel a row an unknown class.
 
@@ -157,8 +155,6 @@ def mean_softmax(points: pd.DataFrame) -> Figure:
     Raises:
         ValueError: a column is missing.
     """
-    if none := draw.absent(points, SOFTMAX):
-        return none
     columns = present(points["known"])
     most = points.groupby("kind")["class"].nunique().max()
     size = {"width": 0.8 + 0.15 * len(columns), "height": 0.5 + 0.16 * most, "widest": 13}
@@ -175,7 +171,7 @@ def mean_softmax(points: pd.DataFrame) -> Figure:
     return figure
 
 
-@laid_out
+@draw.figure_of("printed", "benchmark", "task", "value")
 def method_tasks(table: pd.DataFrame, *, measure: str, lower_is_better: bool = False) -> Figure:
     """One cell per method and task: the number, its colour, and a frame around a task's best.
 
@@ -192,7 +188,6 @@ def method_tasks(table: pd.DataFrame, *, measure: str, lower_is_better: bool = F
         ValueError: a column is missing, there is no row, or a cell comes twice.
     """
     key = ["printed", "benchmark", "task"]
-    need(table, [*key, "value"])
     if (twice := table.duplicated(key)).any():
         first = table.loc[twice, key].iloc[0]
         raise ValueError(f"each cell has one row; {', '.join(first)} has several")
@@ -217,7 +212,7 @@ def method_tasks(table: pd.DataFrame, *, measure: str, lower_is_better: bool = F
     return draw.finished(figure, about=about)
 
 
-@laid_out
+@draw.figure_of("year", "who", "word", "tasks")
 def timeline(works: pd.DataFrame) -> Figure:
     """Works by year, oldest on top, with a marker for each task that a work speaks of.
 
@@ -227,7 +222,6 @@ def timeline(works: pd.DataFrame) -> Figure:
     Raises:
         ValueError: a column is missing.
     """
-    need(works, ["year", "who", "word", "tasks"])
     tasks = works["tasks"].str.split("; ")
     lanes, places = list(tasks.explode().unique()), range(len(works))
     figure, axes = draw.panels(1, 1, width=9, height=1 + 0.32 * len(works))
