@@ -261,18 +261,16 @@ def choice(own, *, seed: int, resamples: int) -> list[dict[str, Any]]:
     first |= known & (rng.permutation(len(known)) % 2 == 0)
     picks, rest = (taken(own, at & (known | others)) for at in (first, ~first))
     picked = {name: metrics.auroc(*side(picks, name, role)[::2]) for name in own.scores}
-    best = max(picked, key=lambda name: picked[name])
+    best = max(picked, key=picked.get)
     halves = {name: side(rest, name, role) for name in picked}
     sizes = (range(len(scores)) for scores in halves[best][::2])
     weights = metrics.role_weights(*sizes, seed=seed, resamples=resamples)
-    drawn = {
-        name: metrics.bootstrap_summary(*half, weights=weights, names=["auroc"])["auroc"]
-        for name, half in halves.items()
-    }
+    of = {"weights": weights, "names": ["auroc"]}
+    drawn = {name: metrics.bootstrap_summary(*x, **of)["auroc"] for name, x in halves.items()}
     p = {name: metrics.p_value(drawn[best] - x) for name, x in drawn.items() if name != best}
     corrected = {best: np.nan} | dict(zip(p, holm(np.array([*p.values()])), strict=True))
     rows = []
-    for name in sorted(picked, key=lambda name: -picked[name]):
+    for name in sorted(picked, key=picked.get, reverse=True):
         row = {"score": name, "best": name == best, "picked on": picked[name]}
         row |= _ends("value", metrics.interval(drawn[name]))
         row |= {"p": p.get(name), "holm": float(corrected[name]) if name != best else None}

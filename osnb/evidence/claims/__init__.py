@@ -246,10 +246,10 @@ def _claims(rows: pd.DataFrame, sizes: list[str]) -> Iterator[str]:
         yield f"{first['id']} ({first['section']}; {first['stated']})"
         text = f"{first['claim']} Number: {first['what']}."
         yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
-        table = claim.pivot(index="where", columns="size", values="cell")
-        table = table.reindex(index=claim["where"].unique(), columns=sizes, fill_value="")
-        for scope, cells in zip(table.index, table.to_numpy(), strict=True):
-            yield from _line(scope.ljust(where), cells, widths)
+        cells = claim.set_index(["where", "size"])["cell"]
+        for scope in claim["where"].unique():
+            beside = [cells.get((scope, size), "") for size in sizes]
+            yield from _line(scope.ljust(where), beside, widths)
 
 
 def _line(scope: str, cells: list[str], widths: list[int]) -> Iterator[str]:
