@@ -202,14 +202,12 @@ def compare(
         empty where there is no difference), run.
     """
     uncertain = [name for name in UNCERTAIN if name in ours]
-    theirs = theirs[[*on, value]]
+    theirs = theirs[[*on, value]].rename(columns={value: "paper"})
+    ours = ours[[*on, value, *uncertain, "run"]].rename(columns={value: "ours"})
     if more:
         keys = [frame.set_index(on).index for frame in (ours, theirs)]
         theirs = pd.concat([theirs, ours.loc[~keys[0].isin(keys[1]), on]], ignore_index=True)
-    both = theirs.merge(
-        ours[[*on, value, *uncertain, "run"]], on=on, how="left", suffixes=("_paper", "_ours")
-    )
-    both = both.rename(columns={f"{value}_paper": "paper", f"{value}_ours": "ours"})
+    both = theirs.merge(ours, on=on, how="left")
     both["difference"] = both["ours"] - both["paper"] if comparable else np.nan
     size = both["difference"].abs()
     both["within"] = np.where(size.isna(), "", np.where(size <= tolerance, "yes", "no"))

@@ -318,7 +318,6 @@ def print_vaze2022() -> Evidence:
         vaze_table("8", metric="auroc", task="far").assign(source="six-sets"),
         _steps(),
     ]
-    parts = [part.assign(source=part.get("source", "")) for part in parts]
     keys = ["place", "printed", "task", "source"]
     rows = pd.concat(parts)[["table", *keys, "metric", "value"]].dropna(subset="value")
     rows = rows.fillna("").assign(value=rows["value"] / 100)
