@@ -59,14 +59,10 @@ class Evidence:
         Raises:
             ValueError: they have not as many resamples.
         """
-        if self.resamples != other.resamples:
-            raise ValueError(
-                f"need equally many resamples; got {self.resamples} and {other.resamples}"
-            )
-        values = {
-            measure: np.concatenate([side.column(measure) for side in (self, other)])
-            for measure in self.values | other.values
-        }
+        if (mine := self.resamples) != (theirs := other.resamples):
+            raise ValueError(f"need equally many resamples; got {mine} and {theirs}")
+        both = {m: [side.column(m) for side in (self, other)] for m in self.values | other.values}
+        values = {measure: np.concatenate(columns) for measure, columns in both.items()}
         return Evidence(pd.concat([self.keys, other.keys], ignore_index=True), values)
 
     @property
@@ -213,13 +209,12 @@ def evidence(
 
 def _asked(tasks: Tasks, measures: Sequence[str]) -> Tasks:
     """The tasks, asked for these measures alone; for all if none are named."""
-    there = {name for asked in tasks.asked.values() for name in asked}
+    there = {name for names in tasks.asked.values() for name in names}
     if odd := sorted({*measures} - there):
         raise ValueError(f"need measures among {', '.join(sorted(there))}; got {', '.join(odd)}")
     wanted = {*measures} or there
-    return tasks._replace(
-        asked={task: [n for n in names if n in wanted] for task, names in tasks.asked.items()}
-    )
+    asked = {task: [n for n in names if n in wanted] for task, names in tasks.asked.items()}
+    return tasks._replace(asked=asked)
 
 
 @dataclass(frozen=True)

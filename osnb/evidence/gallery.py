@@ -19,7 +19,6 @@ _TEXTS = pd.read_csv(workbook.PACKAGE / "evidence" / "papers.csv", index_col="pa
 PAPERS = _TEXTS["title"].to_dict()
 READING = _TEXTS["reading"].to_dict()  # how to read the numbers compared
 FRONT = _TEXTS["front"].str.split("; ").to_dict()  # parts that the front page shows
-KNOWN = ("paper", "artefact", "kind", "title", "shows", "missing")
 LISTED = workbook.PACKAGE / "evidence" / "artefacts.csv"
 MARKS = "<!-- {name}: start -->\n", "<!-- {name}: end -->"
 SIZE_NAMES = {"mini": "miniature", "tiny": "photographs at 32 px"}
@@ -39,13 +38,12 @@ def artefacts(*bases: Path) -> pd.DataFrame:
     """
     rows = []
     for row in pd.read_csv(LISTED, keep_default_na=False).to_dict("records"):
-        known, files = {name: row[name] for name in KNOWN}, row["files"].split()
-        notebooks = row["notebook"].split()
+        files, notebooks = row.pop("files").split(), row.pop("notebook").split()
         if len(notebooks) not in {1, len(files)}:
             raise ValueError(f"one notebook, or one per file of {files}; got {notebooks}")
         for notebook, file in zip(notebooks * (len(files) // len(notebooks)), files, strict=True):
             part = file.capitalize().replace("_", " ")
-            here = known | {"part": part, "notebook": notebook, "file": file}
+            here = row | {"part": part, "notebook": notebook, "file": file}
             rows += [here | run for run in _made(notebook, file, bases) or [NOT_MADE]]
     return pd.DataFrame(rows)
 
@@ -112,21 +110,21 @@ def headline(folder: Path, file: str) -> dict[str, str]:
         folder: of a run in figures/.
         file: the artefact's, without suffix; other stamps of the run may tell of it too.
     """
-    rows = []
-    for path in sorted(folder.glob("*.json")):
-        told = json.loads(path.read_text()).get("headline") or []
-        rows += [row for row in told if row.get("of", path.stem) == file]
     groups: dict[str, list[dict]] = {}
-    for row in rows:
-        groups.setdefault(row["what"], []).append(row)
-    cells = {"compared": list(groups), "theirs": [], "ours": []}
-    for group in groups.values():
-        theirs = [_text(row["paper"], "") for row in group]
-        cells["theirs"].append(" / ".join(theirs if len({*theirs}) > 1 else theirs[:1]))
-        cells["ours"].append(" / ".join(_text(row["ours"], row.get("unit", "")) for row in group))
-    theirs = cells["theirs"]
-    cells["theirs"] = theirs if len({*theirs}) > 1 else theirs[:1]
-    return {name: "; ".join(column) for name, column in cells.items()}
+    for path in sorted(folder.glob("*.json")):
+        for row in json.loads(path.read_text()).get("headline") or []:
+            if row.get("of", path.stem) == file:
+                groups.setdefault(row["what"], []).append(row)
+    theirs, ours = [], []
+    for rows in groups.values():
+        theirs.append(_joined(" / ", [_text(row["paper"], "") for row in rows]))
+        ours.append(" / ".join(_text(row["ours"], row.get("unit", "")) for row in rows))
+    return {"compared": "; ".join(groups), "theirs": _joined("; ", theirs), "ours": "; ".join(ours)}
+
+
+def _joined(between: str, texts: list[str]) -> str:
+    """The texts, one behind the other, or once if all are the same."""
+    return between.join(texts if len({*texts}) > 1 else texts[:1])
 
 
 def _text(value: Any, unit: str) -> str:

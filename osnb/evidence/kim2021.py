@@ -119,16 +119,13 @@ def pools(runs: pd.DataFrame) -> pd.DataFrame:
         2), and alike (whether every run has that many).
     """
     test = tables.published("kim2021", "table2").set_index("dataset").groupby("benchmark")["test"]
-    rows = []
-    for place, part in runs.groupby("place"):
+    rows, scores = [], tables.stack(runs, "place")
+    for place, part in scores[scores["role"].isin(["known", "unknown"])].groupby("place"):
         there = test.get_group(IN_TABLE_2[place])
-        scores = [tables.read(path)[["role", "source"]] for path in part["path"]]
-        pooled = [x["role"].isin(["known", "unknown"]) for x in scores]
-        if "Gaussian" not in there:
-            pooled = [each & (x["source"] != NOISE) for each, x in zip(pooled, scores, strict=True)]
-        sizes = [int(each.sum()) for each in pooled]
-        row = {"place": place, "fewest": min(sizes), "most": max(sizes), "paper": int(there.sum())}
-        rows.append(row | {"alike": row["fewest"] == row["most"] == row["paper"]})
+        pooled = part if "Gaussian" in there else part[part["source"] != NOISE]
+        sizes, paper = pooled.groupby("run").size(), int(there.sum())
+        alike = bool((sizes == paper).all())
+        rows.append((place, int(sizes.min()), int(sizes.max()), paper, alike))
     return pd.DataFrame(rows, columns=["place", "fewest", "most", "paper", "alike"])
 
 

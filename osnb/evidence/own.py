@@ -35,17 +35,18 @@ def collect(runs: str, size: str) -> pd.DataFrame:
     if not words or len(set(words)) < len(words):
         raise ValueError(f"runs names some, each once; got {runs!r}")
     for word in words:
-        file = workbook.out() / word
-        if word not in found and not file.is_file():
+        file, name = workbook.out() / word, Path(word).stem
+        if word in found:
+            path, stamp = found[word]
+            name, part, of = word, tables.read(path), stamp["columns"]["benchmark"]
+            inputs[name] = stamps.data(path.parent)
+        elif file.is_file():
+            part = _own(file)
+            of, inputs[name] = f"{len(part)} samples", workbook.digest(file)
+        else:
             there = ", ".join(sorted(found)) or "none"
             raise ValueError(f"{word!r} is no file, and no finished run of size {size}: {there}")
-        part = tables.read(found[word][0]) if word in found else _own(file)
-        name = word if word in found else Path(word).stem
-        of = found[word][1]["columns"]["benchmark"] if word in found else f"{len(part)} samples"
         parts.append(part.assign(run=name, benchmark=of, method=name, seed=0))
-        inputs[name] = (
-            stamps.data(found[word][0].parent) if word in found else workbook.digest(file)
-        )
     table = pd.concat(parts, ignore_index=True)
     known = {word: found[word][1] for word in words if word in found}
     table.attrs = {"inputs": inputs, "stamps": known}

@@ -25,7 +25,6 @@ KEY = ["place", "split", "printed", "task", "source", "metric"]
 OURS = [*KEY, "method", "own", "low", "high", "unit", "sd", "of", "own_epochs", "precision"]
 OURS += ["missing", "run"]
 OF = {"21_vaze_train": ("vaze2022", "shifts"), "31_kim_train": ("kim2021", "unified")}
-CALLED = {"baseline (msp)": "msp", "baseline (msp+)": "msp+", "baseline (mls)": "mls"}
 ROWS = {1: ("msp", 100), 2: ("mls, baseline", 100), 8: ("mls", 600)}  # Table 5: our name, epochs
 PERCENT = {f"{name}_pct": name for name in ("accuracy", "auroc", "oscr")}
 OTHERWISE = {  # of what is at hand, as far as the settings do not say it
@@ -41,25 +40,22 @@ def cells() -> pd.DataFrame:
         paper, artefact, `KEY` (split is empty for a mean), value, trainings (of the mean), over
         (splits or seeds), epochs, quoted (from whom, or nothing).
     """
-    one = tables.texts("vaze2022", "table1").rename(columns={"method": "printed"})
-    one = one.assign(place=one["dataset"], metric="auroc", artefact="Table 1", epochs=600)
-    one = one.assign(value=one["auroc_pct"].replace("", "nan").astype(float) / 100)
-    one = one.assign(quoted=one["citation"].where(one["source"] == "cited", ""), split="")
+    one = claims.vaze_table("1", metric="auroc", artefact="Table 1", split="")
+    quoted = one["citation"].where(one["source"] == "cited", "")
+    one = one.assign(value=one["value"] / 100, quoted=quoted, epochs=600)
     five = tables.published("vaze2022", "table5").query(f"row in {[*ROWS]}").set_index("row")
     five = _melted(five.assign(place="tinyimagenet", split="", artefact="Table 5"))
-    five = five.assign(printed=[ROWS[x][0] for x in five["row"]])
-    five["epochs"] = [ROWS[x][1] for x in five.pop("row")]
+    five["printed"], five["epochs"] = zip(*five.pop("row").map(ROWS), strict=True)
     third = tables.published("known_runs", "vaze2022").query("dataset == 'CIFAR10'")
     third = third[third["split_idx"] != "mean"].rename(columns={"split_idx": "split"})
-    third = _melted(third.set_index("split").assign(place="cifar10", artefact="third party's run"))
-    third = third.assign(printed="msp", epochs=100)
+    third = third.set_index("split").assign(place="cifar10", artefact="third party's run")
+    third = _melted(third).assign(printed="msp", epochs=100)
     vaze = pd.concat([one, five, third]).assign(paper="vaze2022", task=UNKNOWN, source="")
     vaze = vaze.assign(over="splits", trainings=np.where(vaze["split"] == "", 5, 1))
     kim = kim2021.results().query("place == 'cifar'").rename(columns={"n_runs": "trainings"})
     kim = kim.assign(paper="kim2021", artefact="Table 5", split="", over="seeds", epochs=200)
     both = pd.concat([vaze, kim]).fillna({"quoted": ""}).reset_index(drop=True)
-    both = both.assign(place=both["place"].str.lower())
-    both["printed"] = both["printed"].str.lower().replace(CALLED)
+    both["printed"] = both["printed"].str.lower()
     kept = ["value", "trainings", "over", "epochs", "quoted"]
     return both[["paper", "artefact", *KEY, *kept]].dropna(subset="value")
 
@@ -104,8 +100,8 @@ def _measured(runs: pd.DataFrame, tasks: str, paper: str, resamples: int) -> pd.
     by, rows = ["place", "printed", "task", "source"], []
     for unit in ("class", "sample"):
         numbers = evidence(runs, tasks, paper, unit=unit, resamples=resamples)
-        pairs = zip(numbers.keys["task"], numbers.keys["source"], strict=True)
-        numbers = numbers.only(np.array([(pair in few) == (unit == "sample") for pair in pairs]))
+        is_few = pd.MultiIndex.from_frame(numbers.keys[["task", "source"]]).isin(few)
+        numbers = numbers.only(is_few == (unit == "sample"))
         if numbers.keys.empty:
             continue
         means = across.summary(numbers, *by, over=over).assign(split="", unit=unit)
@@ -147,8 +143,8 @@ def otherwise(cell: Mapping[str, Any]) -> str:
         found.append("the authors' weights")
     elif cell["precision"] != "float32":
         found.append(f"precision {cell['precision']}")
-    few = cell["over"] == "seeds" and cell["of"] < cell["trainings"]
-    found += [f"{cell['of']:.0f} of {cell['trainings']:.0f} seeds"] if few else []
+    if cell["over"] == "seeds" and cell["of"] < cell["trainings"]:
+        found.append(f"{cell['of']:.0f} of {cell['trainings']:.0f} seeds")
     return ", ".join(filter(None, found))
 
 
@@ -164,15 +160,16 @@ def table(*, resamples: int = 1000) -> pd.DataFrame:
     both = cells().merge(ours(resamples=resamples), on=KEY)
     alone = kim2021.variation("paper").query("task == 'far'").drop(columns=["images", "rougher"])
     both = both.merge(alone, on=["place", "task", "source"], how="left")
-    why = [barred(row) for row in both.to_dict("records")]
-    facts = [otherwise(row) for row in both.to_dict("records")]
+    records = both.to_dict("records")
+    why = [barred(cell) for cell in records]
     gap = (both["own"] - both["value"]).where([not x for x in why]).astype(float)
-    steps = [(gap.abs() <= 1e-9 + POINT), gap.abs() <= 1e-9 + 2 * POINT, gap.notna()]
-    epochs = both["own_epochs"].astype(str) + " of " + both["epochs"].astype(str)
-    both = both.assign(within=np.select(steps, ["1", "2", "further"], ""), difference=gap)
-    both = both.assign(reason=[x or y for x, y in zip(why, facts, strict=True)], epochs=epochs)
-    unexplained = (both["within"] == "further") & (both["reason"] == "")
-    both["reason"] = both["reason"].mask(unexplained, "no reason found: same settings")
+    steps = [gap.abs() <= 1e-9 + POINT, gap.abs() <= 1e-9 + 2 * POINT, gap.notna()]
+    within = np.select(steps, ["1", "2", "further"], "")
+    facts = [x or otherwise(cell) for x, cell in zip(why, records, strict=True)]
+    unexplained = (within == "further") & (np.array(facts) == "")
+    both["reason"] = np.where(unexplained, "no reason found: same settings", facts)
+    both["epochs"] = both["own_epochs"].astype(str) + " of " + both["epochs"].astype(str)
+    both = both.assign(within=within, difference=gap)
     both = both.rename(columns={"value": "print", "own": "ours"})
     columns = ["paper", "artefact", *KEY, "method", "print", "ours", "difference", "low", "high"]
     columns += ["unit", "sd", "of", "epochs", "within", "reason", "variation", "solved", "run"]
@@ -255,8 +252,7 @@ def fast() -> pd.DataFrame:
 def decided() -> pd.DataFrame:
     """Claims that runs of size paper decide, as text; a short training decides for itself alone."""
     found = claims.decide(["vaze2022", "kim2021"], ["paper"]).dropna(subset="number")
-    rows = {"of": found["paper"], "section": found["section"], "claim": found["claim"]}
-    rows |= {"on": found["where"], "answer": found["answer"]}
     ends = zip(found["number"], found["low"], found["high"], strict=True)
-    rows["number"] = [f"{value:+.3f} [{low:.3f}, {high:.3f}]" for value, low, high in ends]
-    return pd.DataFrame(rows | {"runs": found["runs"]}).astype(str)
+    found["number"] = [f"{value:+.3f} [{low:.3f}, {high:.3f}]" for value, low, high in ends]
+    found = found.rename(columns={"paper": "of", "where": "on"})
+    return found[["of", "section", "claim", "on", "answer", "number", "runs"]].astype(str)

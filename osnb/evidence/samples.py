@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,9 +44,7 @@ def matched(first, second):
         ids, there = pd.Index(first.sample), pd.Index(second.sample)
         if not (ids.is_unique and there.is_unique and ids.isin(there).all()):
             raise ValueError("need the same values of sample in both files, each once")
-        order = there.get_indexer(ids)
-        scores = {name: column[order] for name, column in second.scores.items()}
-        second = second._replace(label=second.label[order], pred=second.pred[order], scores=scores)
+        second = taken(second, there.get_indexer(ids))
     if (differ := first.label != second.label).any():
         raise ValueError(f"need the same labels in both; {differ.sum()} of {len(differ)} differ")
     return second
@@ -78,22 +77,19 @@ def measures(samples: list, unit: str, **draws: int) -> Iterator[dict[str, Any]]
     """
     for role, other in roles(samples[0]).items():
         weights = _weights(samples[0], other, unit, draws)
-        sides = {
-            name: [
-                _resampled(side(*each, role), weights) for each in zip(samples, pair, strict=True)
-            ]
-            for name, pair in _pairs(samples).items()
-        }
-        for measure in next(iter(sides.values()))[0]:
-            for name, drawn in sides.items():
-                first, *second = [values[measure] for values in drawn]
-                row = {"role": role, "measure": measure, "score": name}
-                if not second:
-                    yield row | _ends("value", metrics.interval(first))
-                    continue
-                row |= {"first": float(first[0]), "second": float(second[0][0])}
-                row |= _ends("difference", metrics.interval(first - second[0]))
-                yield row | {"p": metrics.p_value(first - second[0])}
+        drawn = {}
+        for name, pair in _pairs(samples).items():
+            sides = (side(*each, role) for each in zip(samples, pair, strict=True))
+            drawn[name] = [_resampled(each, weights) for each in sides]
+        for measure, name in product(next(iter(drawn.values()))[0], drawn):
+            first, *second = [values[measure] for values in drawn[name]]
+            row = {"role": role, "measure": measure, "score": name}
+            if not second:
+                yield row | _ends("value", metrics.interval(first))
+                continue
+            row |= {"first": float(first[0]), "second": float(second[0][0])}
+            row |= _ends("difference", metrics.interval(first - second[0]))
+            yield row | {"p": metrics.p_value(first - second[0])}
 
 
 def _ends(name: str, interval) -> dict[str, float]:
@@ -102,19 +98,14 @@ def _ends(name: str, interval) -> dict[str, float]:
 
 def _weights(own, other, unit: str, draws: dict[str, int]) -> tuple:
     """Of the draws, for the known samples and for those of the other role."""
-    known = own.label >= 0
-    if unit == "class":
-        if not len(own.unit) and other.any():
-            raise ValueError(
-                "--unit class needs a column class, since one label is of many unknowns"
-            )
-        ids = own.unit if len(own.unit) else own.label
-        units = ids[known], ids[other]
-    else:
-        units = range(int(known.sum())), range(int(other.sum()))
+    known, ids = own.label >= 0, own.unit if len(own.unit) else own.label
+    if unit == "sample":
+        ids = np.arange(len(known))
+    elif other.any() and not len(own.unit):
+        raise ValueError("--unit class needs a column class, since one label is of many unknowns")
     if other.any():
-        return metrics.role_weights(*units, **draws)
-    weights = metrics.role_weights(units[0], units[0], **draws)[0]
+        return metrics.role_weights(ids[known], ids[other], **draws)
+    weights = metrics.role_weights(ids[known], ids[known], **draws)[0]
     return weights, weights[:, :0]
 
 
@@ -270,20 +261,18 @@ def choice(own, *, seed: int, resamples: int) -> list[dict[str, Any]]:
     first |= known & (rng.permutation(len(known)) % 2 == 0)
     picks, rest = (taken(own, at & (known | others)) for at in (first, ~first))
     picked = {name: metrics.auroc(*side(picks, name, role)[::2]) for name in own.scores}
-    best = max(picked, key=lambda name: picked[name])
+    best = max(picked, key=picked.get)
     halves = {name: side(rest, name, role) for name in picked}
     sizes = (range(len(scores)) for scores in halves[best][::2])
     weights = metrics.role_weights(*sizes, seed=seed, resamples=resamples)
-    drawn = {
-        name: metrics.bootstrap_summary(*half, weights=weights, names=["auroc"])["auroc"]
-        for name, half in halves.items()
-    }
+    of = {"weights": weights, "names": ["auroc"]}
+    drawn = {name: metrics.bootstrap_summary(*x, **of)["auroc"] for name, x in halves.items()}
     p = {name: metrics.p_value(drawn[best] - x) for name, x in drawn.items() if name != best}
     corrected = {best: np.nan} | dict(zip(p, holm(np.array([*p.values()])), strict=True))
     rows = []
-    for name in sorted(picked, key=lambda name: -picked[name]):
+    for name in sorted(picked, key=picked.get, reverse=True):
         row = {"score": name, "best": name == best, "picked on": picked[name]}
-        row |= {k: float(v) for k, v in metrics.interval(drawn[name])._asdict().items()}
+        row |= _ends("value", metrics.interval(drawn[name]))
         row |= {"p": p.get(name), "holm": float(corrected[name]) if name != best else None}
         rows.append(row | {"differs": bool(corrected[name] <= LEVEL)})
     return rows
@@ -311,8 +300,8 @@ def measured(own, groups: np.ndarray, *, seed: int, resamples: int) -> pd.DataFr
             right = np.ones(int(known.sum()), bool)
             sides = score[known], right, score[other]
             drawn = metrics.bootstrap_summary(*sides, weights=weights, names=["auroc"])
-            ends = metrics.interval(drawn["auroc"])
-            rows.append({"rule": name, "against": group, "over": "class"} | ends._asdict())
+            ends = _ends("value", metrics.interval(drawn["auroc"]))
+            rows.append({"rule": name, "against": group, "over": "class"} | ends)
     for row in choice(own, seed=seed, resamples=resamples):
         about = {"rule": row.pop("score"), "against": "other half", "over": "sample"}
         rows.append(about | row)

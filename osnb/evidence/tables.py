@@ -101,10 +101,9 @@ def _told_apart(runs: pd.DataFrame, by: list[str]) -> None:
 
 def gaps(runs: pd.DataFrame) -> str:
     """One line: the runs that `collect` did not find, and those that it left out."""
-    missing, variants = (", ".join(runs.attrs[each]) for each in ("missing", "variants"))
-    return f"missing: {missing or 'none'}" + (
-        f"; variants left out: {variants}" if variants else ""
-    )
+    missing, variants = (", ".join(runs.attrs[name]) for name in ("missing", "variants"))
+    left_out = f"; variants left out: {variants}" if variants else ""
+    return f"missing: {missing or 'none'}{left_out}"
 
 
 def expected(notebook: str, size: str) -> list[str]:
@@ -142,17 +141,18 @@ def artefacts(runs: pd.DataFrame, name: str, *columns: str) -> pd.DataFrame:
     parts, missing = [], []
     for row in runs.to_dict("records"):
         folder = Path(row["path"]).parent
-        bases = [base / "figures" for base in (workbook.out(), workbook.root())]
-        kept = [base / folder.parent.name / folder.name for base in bases]
-        of_scores = _made_by(folder / "scores.json")
-        found = [x / f"{name}.csv" for x in (folder, *kept) if (x / f"{name}.csv").is_file()]
-        if file := next((x for x in found if _made_by(x.with_suffix(".json")) == of_scores), None):
-            part = pd.read_csv(file)
+        kept = Path("figures", folder.parent.name, folder.name)
+        folders = folder, workbook.out() / kept, workbook.root() / kept
+        files = [file for x in folders if (file := x / f"{name}.csv").is_file()]
+        scores = _made_by(folder / "scores.json")
+        of_scores = [file for file in files if _made_by(file.with_suffix(".json")) == scores]
+        if of_scores:
+            part = pd.read_csv(of_scores[0])
             parts.append(part.assign(**{key: row[key] for key in ("run", *columns)}))
         else:
             missing.append(row["run"])
-    parts = parts or [pd.DataFrame(columns=["run", *columns])]
-    stacked = pd.concat(parts, ignore_index=True)
+    none = pd.DataFrame(columns=["run", *columns])
+    stacked = pd.concat(parts or [none], ignore_index=True)
     stacked.attrs = {"missing": missing}
     return stacked
 
@@ -202,14 +202,12 @@ def compare(
         empty where there is no difference), run.
     """
     uncertain = [name for name in UNCERTAIN if name in ours]
-    theirs = theirs[[*on, value]]
+    theirs = theirs[[*on, value]].rename(columns={value: "paper"})
+    ours = ours[[*on, value, *uncertain, "run"]].rename(columns={value: "ours"})
     if more:
         keys = [frame.set_index(on).index for frame in (ours, theirs)]
         theirs = pd.concat([theirs, ours.loc[~keys[0].isin(keys[1]), on]], ignore_index=True)
-    both = theirs.merge(
-        ours[[*on, value, *uncertain, "run"]], on=on, how="left", suffixes=("_paper", "_ours")
-    )
-    both = both.rename(columns={f"{value}_paper": "paper", f"{value}_ours": "ours"})
+    both = theirs.merge(ours, on=on, how="left")
     both["difference"] = both["ours"] - both["paper"] if comparable else np.nan
     size = both["difference"].abs()
     both["within"] = np.where(size.isna(), "", np.where(size <= tolerance, "yes", "no"))
@@ -248,10 +246,8 @@ def shown(frame: pd.DataFrame, *, digits: int = 3) -> pd.DataFrame:
     for name, column in frame.items():
         if name == "low":
             ends = zip(frame["low"], frame["high"], strict=True)
-            head = "95 % over " + " or ".join(
-                UNITS.get(u, u) for u in frame["over"].dropna().unique()
-            )
-            cells[head] = [_range(*pair, digits) for pair in ends]
+            units = " or ".join(UNITS.get(u, u) for u in frame["over"].dropna().unique())
+            cells[f"95 % over {units}"] = [_range(*pair, digits) for pair in ends]
         elif name == "sd_seeds":
             pairs = zip(column, frame["seeds"], strict=True)
             cells["sd over seeds"] = [_spread(sd, seeds, digits) for sd, seeds in pairs]

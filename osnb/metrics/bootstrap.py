@@ -23,6 +23,7 @@ MEASURES += ("average_precision", "aurc", "e_aurc")
 PAIRED = {"accuracy", "oscr_area", "auroc"}  # sums over samples, or over pairs of them
 SLOWER = 16  # a known sample among the scores of a unit, against a sample in a resample
 ENOUGH = 20  # resamples after which two roles are drawn alike by chance once in 10^8
+Weights = tuple[np.ndarray, np.ndarray]  # of known and of unknown samples, as from `role_weights`
 CACHED = 1 << 16  # weights in a piece: small enough for its arrays to stay in the cache
 
 
@@ -68,7 +69,7 @@ def bootstrap_summary(
     correct: np.ndarray,
     unknown: np.ndarray,
     *,
-    weights: tuple[np.ndarray, np.ndarray],
+    weights: Weights,
     names: Collection[str] = MEASURES,
 ) -> dict[str, np.ndarray]:
     """`summary` of the sample and of each resample, all from one sort.
@@ -103,7 +104,7 @@ def bootstrap_oscr(
     unknown: np.ndarray,
     *,
     fpr: np.ndarray,
-    weights: tuple[np.ndarray, np.ndarray],
+    weights: Weights,
 ) -> np.ndarray:
     """Exact `ccr_at_fpr` of the sample and of each resample, at each of F rates.
 
@@ -149,11 +150,7 @@ def bootstrap_aurc(
 
 
 def bootstrap_augrc(
-    known: np.ndarray,
-    correct: np.ndarray,
-    unknown: np.ndarray,
-    *,
-    weights: tuple[np.ndarray, np.ndarray],
+    known: np.ndarray, correct: np.ndarray, unknown: np.ndarray, *, weights: Weights
 ) -> np.ndarray:
     """Exact `augrc` of the sample and of each resample, with the unknown samples as errors.
 
@@ -168,11 +165,7 @@ def bootstrap_augrc(
 
 
 def bootstrap_confidence(
-    known_target: np.ndarray,
-    other_max: np.ndarray,
-    *,
-    offset: float,
-    weights: tuple[np.ndarray, np.ndarray],
+    known_target: np.ndarray, other_max: np.ndarray, *, offset: float, weights: Weights
 ) -> dict[str, np.ndarray]:
     """`confidence` of the sample and of each resample.
 
@@ -238,7 +231,7 @@ def p_value(values: np.ndarray) -> float:
 
 
 def _resampled(
-    known: np.ndarray, correct: np.ndarray, unknown: np.ndarray, weights: tuple
+    known: np.ndarray, correct: np.ndarray, unknown: np.ndarray, weights: Weights
 ) -> Iterator[Counts]:
     """Counts of a few resamples at a time: (rows, T + 1) arrays and (rows,) totals."""
     known, correct, unknown = _fitting_sides(known, correct, unknown, weights)
@@ -258,7 +251,7 @@ def _resampled(
 
 
 def _paired(
-    known: np.ndarray, correct: np.ndarray, unknown: np.ndarray, weights: tuple
+    known: np.ndarray, correct: np.ndarray, unknown: np.ndarray, weights: Weights
 ) -> dict[str, np.ndarray]:
     """The measures that are sums over pairs of samples; {} if there are too many units for it.
 
@@ -287,7 +280,7 @@ def _units(weights: np.ndarray) -> np.ndarray:
 
 
 def _fitting_sides(
-    known: np.ndarray, correct: np.ndarray, unknown: np.ndarray, weights: tuple
+    known: np.ndarray, correct: np.ndarray, unknown: np.ndarray, weights: Weights
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The columns, checked, and held against the weights."""
     known, unknown, correct = column(known, "known"), column(unknown, "unknown"), flags(correct)
@@ -297,7 +290,7 @@ def _fitting_sides(
     return known, correct, unknown
 
 
-def _fitting(weights: tuple[np.ndarray, np.ndarray], *columns: np.ndarray) -> None:
+def _fitting(weights: Weights, *columns: np.ndarray) -> None:
     """Refuse weights of another number of samples or resamples, and those drawn from one seed.
 
     Alike by chance are few resamples; alike by right are those of one unit each, all ones.
@@ -399,7 +392,7 @@ def bootstrap_weights(units: np.ndarray, *, seed: int, resamples: int = 1000) ->
 
 def role_weights(
     known: np.ndarray, unknown: np.ndarray, *, seed: int, resamples: int = 1000
-) -> tuple[np.ndarray, np.ndarray]:
+) -> Weights:
     """`bootstrap_weights` of both roles, drawn apart.
 
     Each role's seed is spawned from the one given. With one seed for both and equally many units
@@ -424,7 +417,7 @@ def role_weights(
     )
 
 
-def balanced_weights(known: int, unknown: int, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def balanced_weights(known: int, unknown: int, *, seed: int) -> Weights:
     """Weights with as many known as unknown samples, as Vaze et al. 2022 evaluate in training.
 
     The larger side is drawn with replacement down to the size of the smaller one, which stays.

@@ -8,11 +8,17 @@ no figure belongs to pyplot, so none has to be closed.
 from osnb.plots.bars import (
     LOSS_NAMES,
     accepted_at_risk,
+    accuracy_auroc,
     bin_histograms,
+    class_likeness,
+    contrasts,
     distance_boxes,
     distance_summary,
     gradient_points,
+    improvements,
     loss_gradients,
+    method_gains,
+    rules_by_set,
     score_histograms,
     shared_levels,
     stacked_errors,
@@ -30,14 +36,6 @@ from osnb.plots.curves import (
     run_curves,
     softmax_densities,
     training,
-)
-from osnb.plots.methods import (
-    accuracy_auroc,
-    class_likeness,
-    contrasts,
-    improvements,
-    method_gains,
-    rules_by_set,
 )
 from osnb.plots.pictures import (
     class_sheet,

@@ -10,37 +10,23 @@ from matplotlib.axes import Axes
 
 from osnb.evidence.frames import BINNED, NUMBERS, POINTS, need
 from osnb.evidence.selective import PERFECT
-from osnb.plots.draw import ENDS, absent, facets, finished, lines, over_seeds, panels, points, say
-from osnb.plots.style import (
-    DASH_DOT,
-    DASHED,
-    DOTTED,
-    LOSSES,
-    PROTOCOLS,
-    ROLES,
-    UNITS,
-    Figure,
-    count,
-    label,
-    laid_out,
-    looks,
-    present,
-    room_above,
-)
+from osnb.plots import style
+from osnb.plots.draw import facets, figure_of, finished, lines, over_seeds, panels, points, say
+from osnb.plots.style import LOSSES, PROTOCOLS, ROLES, Figure, laid_out, looks, present
 
 SIDES = {"gamma_plus": "γ⁺, known samples", "gamma_minus": "γ⁻, negative samples"}
 MEASURES = {
     "loss": ("0.4", "-", "o", "loss"),
     "gamma_plus": ("#1f77b4", "-", "o", SIDES["gamma_plus"]),
-    "gamma_minus": ("#d9822b", DASHED, "o", SIDES["gamma_minus"]),
-    "accuracy": ("#222222", DASH_DOT, "o", "accuracy"),
+    "gamma_minus": ("#d9822b", style.DASHED, "o", SIDES["gamma_minus"]),
+    "accuracy": ("#222222", style.DASH_DOT, "o", "accuracy"),
 }
 NO_MEASURE = {"epoch", "learning_rate", "loss", "best", "gamma", "stage"}
 KINDS = {  # Okabe and Ito's colours
     "right": ("#0072b2", "-", "o", "right"),
-    "wrong": ("#d55e00", DASHED, "X", "wrong"),
-    "near": ("#009e73", DASH_DOT, "s", "near"),
-    "far": ("#222222", DOTTED, "^", "far"),
+    "wrong": ("#d55e00", style.DASHED, "X", "wrong"),
+    "near": ("#009e73", style.DASH_DOT, "s", "near"),
+    "far": ("#222222", style.DOTTED, "^", "far"),
     "noise": ("#cc79a7", (0, (3, 1, 1, 1, 1, 1)), "D", "noise"),
 }
 # Methods of Section 5 of Vaze et al.; neighbours differ in grey too.
@@ -52,21 +38,16 @@ SERIES = {
 
 # Column of a history, then colour, line, marker and label; neighbours differ in grey too.
 NORMS = {f"norm_{role}": ROLES[role] for role in ("known", "unknown")}
-HEAD = {"norm_of_classes": ("0.2", DASHED, "v", "head's rows")}
+NORMS |= {"norm_of_classes": ("0.2", style.DASHED, "v", "head's rows")}
 RULES = {
     "auroc_max_logit": ("#1f77b4", "-", "o", "MLS"),
-    "auroc_max_softmax": ("#e08214", DASHED, "s", "MSP"),
-    "auroc_feature_norm": ("#542788", DOTTED, "D", "norm alone"),
+    "auroc_max_softmax": ("#e08214", style.DASHED, "s", "MSP"),
+    "auroc_feature_norm": ("#542788", style.DOTTED, "D", "norm alone"),
 }
-SWEEP = {
-    "norm_known": "norm of known",
-    "norm_unknown": "norm of unknown",
-    "norm_of_classes": "norm of head's rows",
-}
-COLUMNS = ["features", "weight_decay", "epoch", *NORMS, *HEAD, *RULES]
+COLUMNS = ["features", "weight_decay", "epoch", *NORMS, *RULES]
 
 
-@laid_out
+@figure_of(*POINTS)
 def oscr_curves(points: pd.DataFrame, *, log: bool, by: str = "method") -> Figure:
     """Figures 2 (log), 5 (linear) and 6 (by benchmark): OSCR, with the interval as a band.
 
@@ -78,20 +59,19 @@ def oscr_curves(points: pd.DataFrame, *, log: bool, by: str = "method") -> Figur
         by: method, a line for each and a column of panels for each benchmark; or benchmark, the
             other way round.
     """
-    need(points, POINTS)
     column, styles = {"method": ("benchmark", LOSSES), "benchmark": ("method", PROTOCOLS)}[by]
-    mean = "one seed" if points["seeds"].max() == 1 else f"mean of {count(points['seeds'])} seeds"
+    many = points["seeds"]
+    mean = "one seed" if many.max() == 1 else f"mean of {style.count(many)} seeds"
     return _rates(points, column, by=by, styles=styles, log=log, width=3, line=f"line: {mean}; ")
 
 
-@laid_out
+@figure_of(*POINTS)
 def run_curves(points: pd.DataFrame) -> Figure:
     """OSCR with a logarithmic FPR axis, a line for each run; rows are roles, columns benchmarks.
 
     Args:
         points: as from `oscr_points`, the run's name as method.
     """
-    need(points, POINTS)
     styles = looks(points["method"].unique())
     return _rates(points, "benchmark", by="method", styles=styles, log=True, width=3.6)
 
@@ -104,11 +84,11 @@ def _rates(
     figure, parts = facets(points, "role", column, **size)
     for ax, part, _ in parts:
         lines(ax, part[part["fpr"] > 0] if log else part, "fpr", "ccr", by=by, styles=styles)
-    parts[0][0].set(xlim=(0, 1.02), ylim=(0, room_above(points["high"])))
+    parts[0][0].set(xlim=(0, 1.02), ylim=(0, style.room_above(points["high"])))
     if log:
         least = 0.7 * points.loc[points["fpr"] > 0, "fpr"].min()
         parts[0][0].set(xscale="log", xlim=(least, 1.4))
-    about = f"{line}band: 95 % bootstrap interval over test {UNITS[points['over'].iloc[0]]}"
+    about = f"{line}band: 95 % bootstrap interval over test {style.UNITS[points['over'].iloc[0]]}"
     return finished(figure, x="false positive rate", y="correct classification rate", about=about)
 
 
@@ -139,7 +119,7 @@ def oscr(curves: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Figure:
     return finished(figure, x="false positive rate", y="correct classification rate")
 
 
-@laid_out
+@figure_of("benchmark", "method", "seed", "epoch", *SIDES)
 def confidence_history(history: pd.DataFrame) -> Figure:
     """Figure 3: confidence on the validation set, gamma+ (left) and gamma- (right), by epoch.
 
@@ -148,22 +128,21 @@ def confidence_history(history: pd.DataFrame) -> Figure:
             [0, 1]; one row of panels per benchmark, one line per method.
     """
     key = ["benchmark", "method", "seed", "epoch"]
-    need(history, [*key, *SIDES])
-    long = history[[*key, *SIDES]].melt(key, var_name="side", value_name="confidence")
+    long = history.melt(key, [*SIDES], "side", "confidence")
     size = {"width": 4, "height": 2, "sharex": True, "sharey": True}
     figure, parts = facets(long, "benchmark", "side", **size)
     for ax, part, (benchmark, side) in parts:
         mean = over_seeds(part, "epoch", "confidence", "method")
         lines(ax, mean, "epoch", "confidence", by="method", styles=LOSSES)
-        ax.set(title=f"{label(benchmark)}: {SIDES[side]}", ylim=(0, 1.02))
+        ax.set(title=f"{style.label(benchmark)}: {SIDES[side]}", ylim=(0, 1.02))
     parts[0][0].xaxis.get_major_locator().set_params(integer=True)
     seeds = history.groupby(["benchmark", "method"])["seed"].nunique()
-    several = f"line: mean of {count(seeds)} seeds; band: from the least seed to the largest"
+    several = f"line: mean of {style.count(seeds)} seeds; band: from the least seed to the largest"
     about = several if seeds.max() > 1 else "one seed"
     return finished(figure, x="epoch", y="mean; higher is better", about=about)
 
 
-@laid_out
+@figure_of("epoch", "loss")
 def training(history: pd.DataFrame) -> Figure:
     """Loss (left) and the measures of `validate` (right) over the epochs so far.
 
@@ -171,7 +150,6 @@ def training(history: pd.DataFrame) -> Figure:
         history: from `train.fit`, or history.parquet while it runs: columns epoch (from 1), loss
             in nats, and measures in [0, 1]; a dot marks the epoch with the largest `best`.
     """
-    need(history, ["epoch", "loss"])
     figure, axes = panels(1, 2, width=4, height=2.6)
     rates = history.max().between(0, 1)  # norms and logits would leave the panel
     right = [name for name in history if name not in NO_MEASURE and rates[name]]
@@ -189,7 +167,7 @@ def training(history: pd.DataFrame) -> Figure:
     return finished(figure, x="epoch", about=about)
 
 
-@laid_out
+@figure_of("logit", "loss", "value", "gradient")
 def negative_gradient(values: pd.DataFrame) -> Figure:
     """What a negative sample pays for one known class's logit, and how hard it is pushed back.
 
@@ -197,7 +175,6 @@ def negative_gradient(values: pd.DataFrame) -> Figure:
         values: columns logit (of one known class, all others at 0), loss (softmax,
             background, ...), value (nats) and gradient (of value by logit).
     """
-    need(values, ["logit", "loss", "value", "gradient"])
     figure, axes = panels(1, 2, width=4, height=3, sharex=True)
     sides = {"value": "loss, in nats", "gradient": "derivative of the loss"}
     for ax, (column, name) in zip(axes[0], sides.items(), strict=True):
@@ -207,7 +184,7 @@ def negative_gradient(values: pd.DataFrame) -> Figure:
     return finished(figure, x="logit of one known class, in nats")
 
 
-@laid_out
+@figure_of("place", "printed", "kind", *BINNED, or_none=True)
 def softmax_densities(points: pd.DataFrame) -> Figure:
     """Figure 6 of Kim et al.: densities of the largest softmax; a row a place, a column a method.
 
@@ -219,8 +196,6 @@ def softmax_densities(points: pd.DataFrame) -> Figure:
     Raises:
         ValueError: a column is missing, or a kind has no look.
     """
-    if none := absent(points, ["place", "printed", "kind", *BINNED]):
-        return none
     if odd := sorted(set(points["kind"]) - set(KINDS)):
         raise ValueError(f"a kind is one of {', '.join(KINDS)}; got {odd}")
     points = points.assign(middle=(points["left"] + points["right"]) / 2)
@@ -235,14 +210,13 @@ def softmax_densities(points: pd.DataFrame) -> Figure:
     return finished(figure, x="largest softmax", y="density")
 
 
-@laid_out
+@figure_of(*NUMBERS)
 def class_numbers(points: pd.DataFrame) -> Figure:
     """AUROC, its standard deviation and average precision over the number of classes drawn.
 
     Args:
         points: as from `number_points`.
     """
-    need(points, NUMBERS)
     figure, axes = panels(1, 3, width=3.2, height=3.2)
     auroc, precision = (
         points[points["measure"] == name].sort_values("classes")
@@ -253,7 +227,7 @@ def class_numbers(points: pd.DataFrame) -> Figure:
         lines(ax, part, "classes", "mean", marks=99, **by)
         for _, one in part.groupby("printed"):
             ax.plot(one["classes"], one["chance"], color="0.4", linestyle=":", label="random score")
-    spread = auroc.drop(columns=[*ENDS])
+    spread = auroc.drop(columns=["low", "high"])
     lines(axes[0, 1], spread, "classes", "sd", marks=99, **by, linestyle="none")
     lines(axes[0, 1], spread, "classes", "expected_sd", **by, linestyle="--", label="")
     axes[0, 1].set_yscale("log")
@@ -264,7 +238,7 @@ def class_numbers(points: pd.DataFrame) -> Figure:
     return finished(figure, x="unknown classes drawn", about=about)
 
 
-@laid_out
+@figure_of("panel", "printed", "coverage", "risk")
 def risk_curves(points: pd.DataFrame, *, risk: float, shown: Sequence[str] = ()) -> Figure:
     """Selective risk over coverage, a line for each method and a panel for each pool.
 
@@ -276,7 +250,6 @@ def risk_curves(points: pd.DataFrame, *, risk: float, shown: Sequence[str] = ())
     Raises:
         ValueError: a column is missing, or there is no row.
     """
-    need(points, ["panel", "printed", "coverage", "risk"])
     perfect = {"color": "0.6", "marker": "", "linewidth": 3, "label": PERFECT}
     names = [name for name in present(points["printed"]) if name != PERFECT]
     styles = looks([name for name in names if name in shown or not shown])
@@ -291,7 +264,7 @@ def risk_curves(points: pd.DataFrame, *, risk: float, shown: Sequence[str] = ())
     return finished(figure, x="coverage", y="errors among accepted")
 
 
-@laid_out
+@figure_of("panel", "printed", "coverage", "risk", "cost", "cheapest")
 def least_cost(points: pd.DataFrame, *, wrong: float, rejection: float) -> Figure:
     """The cheapest point of each method, on its risk-coverage curve (left) and cost curve (right).
 
@@ -304,7 +277,6 @@ def least_cost(points: pd.DataFrame, *, wrong: float, rejection: float) -> Figur
     Raises:
         ValueError: a column is missing.
     """
-    need(points, ["panel", "printed", "coverage", "risk", "cost", "cheapest"])
     methods = looks(present(points["printed"]))
     titles = {"risk": "errors among accepted", "cost": "cost per sample"}
     figure, axes = panels(points["panel"].nunique(), 2, width=4.6, height=2.9)
@@ -350,33 +322,26 @@ def feature_norms(
     plane, wide = (history[mask] for mask in (history["features"] == 2, history["features"] != 2))
     figure = Figure(figsize=(9, 7.2))
     axes = figure.subplots(3, 3)
-    lengths, decay = NORMS | HEAD, (plane if len(plane) else wide)["weight_decay"].min()
-    parts = ("a", wide, lengths), ("b", plane, lengths), ("c", wide, RULES)
+    decay = (plane if len(plane) else wide)["weight_decay"].min()
+    parts = ("a", wide, NORMS), ("b", plane, NORMS), ("c", wide, RULES)
     for ax, (letter, part, styles) in zip(axes[0], parts, strict=True):
         part = part[part["weight_decay"] == decay]
         size = "/".join(f"{x:g}" for x in sorted(set(part["features"]))) or "?"
-        ax.set_ylabel("AUROC" if styles is RULES else "mean norm")
-        long = part.melt("epoch", [*styles], "by")
-        _epochs(ax, long, styles, f"{letter}   D = {size}")
+        y = "AUROC" if styles is RULES else "mean norm"
+        _epochs(ax, part.melt("epoch", [*styles], "by"), styles, f"{letter}   D = {size}", y)
     for epoch in snapshots:
         axes[0, 1].axvline(epoch, color="0.5", linestyle="--", linewidth=0.8)
     _planes(axes[1], outputs, [*snapshots], letters="def")
-    _by_decay(axes[2], wide)
+    decays = wide["weight_decay"].map("weight decay {:g}".format)
+    styles = looks([f"weight decay {decay:g}" for decay in sorted({*wide["weight_decay"]})])
+    for letter, ax, (column, look) in zip("ghi", axes[2], NORMS.items(), strict=True):
+        long = wide[["epoch"]].assign(by=decays, value=wide[column])
+        _epochs(ax, long, styles, f"{letter}   by weight decay", f"norm of {look[-1]}")
     for ax in (axes[0, 0], axes[0, 2], axes[1, 0], axes[2, 0]):  # b as a; e, f as d; h, i as g
         if ax.figure and ax.get_legend_handles_labels()[0]:
             ax.legend(fontsize=7)
     figure.supxlabel("dotted: AUROC of chance", fontsize=8, color="0.4")
     return figure
-
-
-def _by_decay(axes: Sequence[Axes], wide: pd.DataFrame) -> None:
-    """g to i: each mean norm over the epochs, a line for each weight decay."""
-    names = [f"weight decay {decay:g}" for decay in sorted(set(wide["weight_decay"]))]
-    decays = wide["weight_decay"].map("weight decay {:g}".format)
-    for letter, ax, (column, name) in zip("ghi", axes, SWEEP.items(), strict=True):
-        ax.set_ylabel(name)
-        long = wide[["epoch"]].assign(by=decays, value=wide[column])
-        _epochs(ax, long, looks(names), f"{letter}   by weight decay")
 
 
 def _checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -387,16 +352,16 @@ def _checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return frame.reindex(columns=list(columns))
 
 
-def _epochs(ax: Axes, long: pd.DataFrame, styles: dict, title: str) -> None:
+def _epochs(ax: Axes, long: pd.DataFrame, styles: dict, title: str, y: str) -> None:
     """Lines of epoch, by and value; what chance gives is dotted; a word if there is no run."""
     ax.set_title(title, loc="left")
-    ax.set_xlabel("epoch")
+    ax.set(xlabel="epoch", ylabel=y)
     if len(long):
         mean = over_seeds(long, "epoch", "value", "by")
         lines(ax, mean, "epoch", "value", by="by", styles=styles, marks=8)
     else:
         say(ax, "not run", y=0.65)
-    if ax.get_ylabel() == "AUROC":
+    if y == "AUROC":
         ax.axhline(0.5, color="0.5", linestyle=":", linewidth=1)
 
 

@@ -4,7 +4,8 @@ A figure is a short composition: `facets` gives its panels, each with its rows o
 or two drawings fill a panel; `finished` writes labels, legend and note.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from itertools import product
 
 import numpy as np
@@ -12,7 +13,7 @@ from matplotlib.axes import Axes
 from pandas import DataFrame as Frame
 
 from osnb.evidence.frames import need
-from osnb.plots.style import LOSSES, PROTOCOLS, ROLES, Figure, label, looks, present
+from osnb.plots.style import LOSSES, PROTOCOLS, ROLES, Figure, label, laid_out, looks, present
 
 ORDERS = {"role": ROLES, "benchmark": PROTOCOLS, "method": LOSSES, "loss": LOSSES}
 ENDS = ("low", "high")
@@ -91,10 +92,26 @@ def legend(figure: Figure, axes: Iterable[Axes]) -> None:
         figure.legend(handles.values(), handles, **settings)
 
 
-def absent(frame: Frame, columns: Sequence[str]) -> Figure | None:
-    """What stands in the place of a figure whose runs were not made; its columns are needed."""
-    if len(frame) or set(columns) - set(frame):
-        return need(frame, columns)
+def figure_of(*columns: str, or_none: bool = False) -> Callable:
+    """As `laid_out`, of a table, the first argument, that has a row and these columns.
+
+    With `or_none` the figure of a table without rows says that there is no run.
+    """
+
+    def checked(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+        @wraps(draw)
+        def drawn(table: Frame, *args, **settings) -> Figure:
+            if or_none and table.empty and {*columns} <= {*table}:
+                return _no_run()
+            need(table, columns)
+            return draw(table, *args, **settings)
+
+        return laid_out(drawn)
+
+    return checked
+
+
+def _no_run() -> Figure:
     figure, axes = panels(1, 1, width=5, height=1)
     axes[0, 0].set_axis_off()
     say(axes[0, 0], "no finished run")

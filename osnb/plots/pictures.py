@@ -10,21 +10,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from osnb import metrics
-from osnb.evidence.frames import histograms, judged, need, operating_counts
+from osnb.evidence.frames import histograms, judged, operating_counts
+from osnb.plots import draw
 from osnb.plots.bars import BINS
-from osnb.plots.draw import (
-    absent,
-    bare,
-    check_images,
-    facets,
-    finished,
-    heat,
-    legend,
-    panels,
-    picture,
-    sheet,
-    steps,
-)
 from osnb.plots.style import ROLES, SCORES, Figure, laid_out, looks, present, room_above
 
 # Figure 1: where a kind of sample comes from, in the colour of the paper's box.
@@ -34,9 +22,9 @@ GAP = 4  # pixels of white between a closed class and an open one
 OUTCOMES = {"right": "accepted,\nright", "wrong": "accepted,\nwrong", "rejected": "rejected"}
 MOST = 10
 SQUARE = 0.31  # half the width of a square image, in tenths of the figure
-TITLES = {
-    "accepted": "surest of the accepted unknown",
-    "rejected": "least sure of the rejected known",
+STRIPS = {  # title, and the column that a sample is shown with, under this word
+    "accepted": ("surest of the accepted unknown", "pred", "as"),
+    "rejected": ("least sure of the rejected known", "label", "is"),
 }
 
 Images = np.ndarray | Callable[[pd.DataFrame], np.ndarray]
@@ -64,17 +52,17 @@ def contact_sheet(
     Raises:
         ValueError: an image of another shape or type, or a label too many or too few.
     """
-    check_images(images, len(images))
+    draw.check_images(images, len(images))
     wanted = {"rows": {-(-len(images) // columns)}, "titles": {len(images), columns}}
     for name, labels in (("rows", rows), ("titles", titles)):
         if len(labels) not in {0, *wanted[name]}:
             raise ValueError(f"need {max(wanted[name])} {name}, or none; got {len(labels)}")
     side = min(side, 8.6 / columns)
     size = side, side + 0.2 * bool(titles)
-    return sheet(images, columns=columns, size=size, rows=rows, titles=titles)
+    return draw.sheet(images, columns=columns, size=size, rows=rows, titles=titles)
 
 
-@laid_out
+@draw.figure_of("row", "bin", "closest", "name", "value")
 def class_sheet(classes: pd.DataFrame, images: np.ndarray) -> Figure:
     """Figures 1b, 5, 9 to 11: open classes, left of each the closed class that is nearest to it.
 
@@ -86,9 +74,9 @@ def class_sheet(classes: pd.DataFrame, images: np.ndarray) -> Figure:
     Raises:
         ValueError: a column is missing, or images are of another shape or type.
     """
-    need(classes, ["row", "bin", "closest", "name", "value"])
     of = 2 * images.shape[2]
-    check_images([pixels for pair in images for side in pair for pixels in side], len(classes) * of)
+    every = [pixels for pair in images for side in pair for pixels in side]
+    draw.check_images(every, len(classes) * of)
     rows, columns = present(classes["row"]), present(classes["bin"], BINS)
     places = [None] * (len(rows) * len(columns))
     titles = [""] * len(places)
@@ -103,10 +91,10 @@ def class_sheet(classes: pd.DataFrame, images: np.ndarray) -> Figure:
         titles[at] = f"{row.bin}{number}\n{between.join(names)}"
     wide, labels = 9 / len(columns), [fill(x, 14) for x in rows if isinstance(x, str)]
     size = wide, 0.5 + wide / of
-    return sheet(places, columns=len(columns), size=size, rows=labels, titles=titles)
+    return draw.sheet(places, columns=len(columns), size=size, rows=labels, titles=titles)
 
 
-@laid_out
+@draw.figure_of("name", "kind", "prediction")
 def confidence_scale(samples: pd.DataFrame, images: np.ndarray) -> Figure:
     """Figure 1: test samples in the order of the confidence that a model should give them.
 
@@ -121,14 +109,13 @@ def confidence_scale(samples: pd.DataFrame, images: np.ndarray) -> Figure:
         ValueError: a column is missing, a kind is another or out of order, or there are not N
             images.
     """
-    need(samples, ["name", "kind", "prediction"])
     ranks = [list(KINDS).index(kind) if kind in KINDS else -1 for kind in samples["kind"]]
     if -1 in ranks or ranks != sorted(ranks):
         came = ", ".join(samples["kind"])
         raise ValueError(f"need the kinds {', '.join(KINDS)}, in this order; got {came}")
-    check_images(images, len(samples))
+    draw.check_images(images, len(samples))
     titles = samples["name"] + "\n\N{RIGHTWARDS ARROW} " + samples["prediction"]
-    figure = sheet(images, columns=len(images), size=(1.15, 2.0), titles=titles)
+    figure = draw.sheet(images, columns=len(images), size=(1.15, 2.0), titles=titles)
     for ax, kind in zip(figure.axes, samples["kind"], strict=True):
         word, color = KINDS[kind]
         ax.set_xlabel(f"{kind}\n{word}")
@@ -154,7 +141,7 @@ def roughness(images: np.ndarray) -> np.ndarray:
     return np.concatenate(steps, axis=1).mean(axis=1)
 
 
-@laid_out
+@draw.figure_of(*SOFTMAX, or_none=True)
 def mean_softmax(points: pd.DataFrame) -> Figure:
     """Figure 7: a row of panels a kind, a column a method; in a panel a row an unknown class.
 
@@ -168,25 +155,23 @@ def mean_softmax(points: pd.DataFrame) -> Figure:
     Raises:
         ValueError: a column is missing.
     """
-    if none := absent(points, SOFTMAX):
-        return none
     columns = present(points["known"])
     most = points.groupby("kind")["class"].nunique().max()
-    size = {"width": 0.8 + 0.15 * len(columns), "height": 0.5 + 0.16 * most}
-    figure, parts = facets(points, "kind", "printed", **size, sharex=True, sharey="row", widest=13)
+    size = {"width": 0.8 + 0.15 * len(columns), "height": 0.5 + 0.16 * most, "widest": 13}
+    figure, parts = draw.facets(points, "kind", "printed", **size, sharex=True, sharey="row")
     for ax, part, (kind, _) in parts:
         grid = part.pivot(index="class", columns="known", values="softmax")
         rows = present(points.loc[points["kind"] == kind, "class"])
-        heat(ax, grid.reindex(index=rows, columns=columns), low=0, high=1)
+        draw.heat(ax, grid.reindex(index=rows, columns=columns), low=0, high=1)
         ax.tick_params(axis="x", rotation=90, labelsize=7)
         ax.tick_params(axis="y", rotation=0, labelsize=7)
     axes = list(figure.axes)
-    finished(figure, x="known class")
+    draw.finished(figure, x="known class")
     figure.colorbar(axes[-1].collections[0], ax=axes, pad=0.01, label="mean softmax")
     return figure
 
 
-@laid_out
+@draw.figure_of("printed", "benchmark", "task", "value")
 def method_tasks(table: pd.DataFrame, *, measure: str, lower_is_better: bool = False) -> Figure:
     """One cell per method and task: the number, its colour, and a frame around a task's best.
 
@@ -203,7 +188,6 @@ def method_tasks(table: pd.DataFrame, *, measure: str, lower_is_better: bool = F
         ValueError: a column is missing, there is no row, or a cell comes twice.
     """
     key = ["printed", "benchmark", "task"]
-    need(table, [*key, "value"])
     if (twice := table.duplicated(key)).any():
         first = table.loc[twice, key].iloc[0]
         raise ValueError(f"each cell has one row; {', '.join(first)} has several")
@@ -212,9 +196,9 @@ def method_tasks(table: pd.DataFrame, *, measure: str, lower_is_better: bool = F
     cells = cells.reindex(index=present(table["printed"]), columns=pd.MultiIndex.from_tuples(tasks))
     good = -cells if lower_is_better else cells
     size = {"width": 2.0 + 0.78 * len(tasks), "height": 1.4 + 0.25 * len(cells)}
-    figure, axes = panels(1, 1, **size)
+    figure, axes = draw.panels(1, 1, **size)
     ax, scale = axes[0, 0], {"low": good.min(axis=None), "high": good.max(axis=None)}
-    heat(ax, good.to_numpy(), **scale, annot=cells.to_numpy(), fmt=".3f", linewidths=1)
+    draw.heat(ax, good.to_numpy(), **scale, annot=cells.to_numpy(), fmt=".3f", linewidths=1)
     _inked(ax, good)
     ax.set_yticks(np.arange(len(cells)) + 0.5, cells.index, rotation=0)
     ax.set_xticks(np.arange(len(tasks)) + 0.5, [task for _, task in tasks])
@@ -225,10 +209,10 @@ def method_tasks(table: pd.DataFrame, *, measure: str, lower_is_better: bool = F
         ax.axvline(start, color="white", linewidth=6 * bool(start))
     order = "lower" if lower_is_better else "higher"
     about = f"{measure}, {order} is better; framed: best of the task; hatched: not run"
-    return finished(figure, about=about)
+    return draw.finished(figure, about=about)
 
 
-@laid_out
+@draw.figure_of("year", "who", "word", "tasks")
 def timeline(works: pd.DataFrame) -> Figure:
     """Works by year, oldest on top, with a marker for each task that a work speaks of.
 
@@ -238,10 +222,9 @@ def timeline(works: pd.DataFrame) -> Figure:
     Raises:
         ValueError: a column is missing.
     """
-    need(works, ["year", "who", "word", "tasks"])
     tasks = works["tasks"].str.split("; ")
     lanes, places = list(tasks.explode().unique()), range(len(works))
-    figure, axes = panels(1, 1, width=9, height=1 + 0.32 * len(works))
+    figure, axes = draw.panels(1, 1, width=9, height=1 + 0.32 * len(works))
     for place, names in zip(places, tasks, strict=True):
         x, y = [lanes.index(name) for name in names], [place] * len(names)
         axes[0, 0].plot(x, y, marker="o", markersize=8, linewidth=3, color="#0072b2")
@@ -288,13 +271,13 @@ def operating_point(
     if "known" not in set(counts["role"]) or len(counts) == 1:
         raise ValueError(f"need known samples and others; got {', '.join(counts['role'])}")
     if not callable(images) and images is not None:
-        check_images(images, len(table))
+        draw.check_images(images, len(table))
     strips = 0 if images is None else 2
     figure = Figure(figsize=(10, 3.1 + 1.15 * strips))
     grid = figure.add_gridspec(1 + strips, 3, height_ratios=[3.1, *[0.75] * strips])
     curve, scores, cells = (figure.add_subplot(grid[0, k]) for k in range(3))
     _curves(curve, table, score, counts)
-    steps(scores, histograms(table, score, "role", bins=30))
+    draw.steps(scores, histograms(table, score, "role", bins=30))
     scores.axvline(threshold, color="black", linewidth=1)
     scores.set(xlabel=SCORES.get(score, score), ylabel="density", ylim=(0, None))
     scores.set_title(f"threshold {threshold:.3g}")
@@ -303,9 +286,9 @@ def operating_point(
     for place, (name, rows) in enumerate(wrong.items(), 1):
         ax = figure.add_subplot(grid[place, :])
         pixels = images(rows) if callable(images) else images[rows["place"]]
-        check_images(pixels, len(rows))
+        draw.check_images(pixels, len(rows))
         _strip(ax, rows, pixels, score=score, name=name)
-    legend(figure, [scores])
+    draw.legend(figure, [scores])
     return figure
 
 
@@ -319,12 +302,9 @@ def _curves(ax: Axes, table: pd.DataFrame, score: str, counts: pd.DataFrame) -> 
         marker = look.pop("marker")
         ax.plot(*metrics.oscr(known[score].to_numpy(), correct, other), **look)
         ax.plot(rate[role], rate["known"], marker, color=look["color"], mec="black", ms=8)
-    ax.set(
-        xlabel="false positive rate",
-        ylabel="correct classification rate",
-        title="OSCR, and the threshold",
-    )
+    ax.set(xlabel="false positive rate", ylabel="correct classification rate")
     ax.set(xlim=(-0.02, 1.02), ylim=(0, room_above(correct.mean())))
+    ax.set_title("OSCR, and the threshold")
 
 
 def _cells(ax: Axes, counts: pd.DataFrame) -> None:
@@ -334,20 +314,20 @@ def _cells(ax: Axes, counts: pd.DataFrame) -> None:
     texts = counts[[*OUTCOMES]].astype(str) + "\n" + shares.map("{:.2f}".format)
     texts.loc[texts.index != "known", "right"] = "–"  # not possible
     look = {"cmap": "Greys", "annot": texts, "fmt": "", "annot_kws": {"color": "black"}}
-    heat(ax, shares.rename(columns=OUTCOMES), low=0, high=2, **look)  # black stays readable
+    draw.heat(ax, shares.rename(columns=OUTCOMES), low=0, high=2, **look)  # black stays readable
     ax.set_title("images, and share of the row")
 
 
 def _strip(ax: Axes, rows: pd.DataFrame, images: np.ndarray, *, score: str, name: str) -> None:
     """Images side by side; below each its score and what it was taken for, or is."""
-    bare(ax)
-    ax.set_title(TITLES[name], loc="left")
+    title, column, word = STRIPS[name]
+    draw.bare(ax)
+    ax.set_title(title, loc="left")
     if not len(rows):
         ax.text(0, 0.5, "none at this threshold", transform=ax.transAxes, va="center", fontsize=8)
     for place, pixels in enumerate(images):
         half = min(SQUARE * pixels.shape[2] / pixels.shape[1], 0.48)
-        picture(ax, pixels, extent=(place - half, place + half, 0, 1), aspect="auto")
-    column, word = ("pred", "as") if name == "accepted" else ("label", "is")
+        draw.picture(ax, pixels, extent=(place - half, place + half, 0, 1), aspect="auto")
     labels = [f"{s:.3f}, {word} {c}" for s, c in zip(rows[score], rows[column], strict=True)]
     ax.set(xlim=(-0.5, MOST - 0.5), ylim=(0, 1))
     ax.set_xticks(range(len(rows)), labels, fontsize=7)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.transforms import ScaledTranslation
 
 from osnb.evidence.frames import need
-from osnb.plots.draw import bare, facets, finished, legend
+from osnb.plots.draw import bare, facets, figure_of, finished, legend
 from osnb.plots.style import PROTOCOLS, ROLES, Figure, label, laid_out, looks, present
 
 NODES = ["wnid", "parent", "name", "depth"]
@@ -167,7 +167,7 @@ def marked_tree(paths: Paths, marks: Mapping[str, str], *, panel: str) -> pd.Dat
     return tree.assign(name=named, panel=panel, mark=mark)
 
 
-@laid_out
+@figure_of("panel", "mark", *NODES)
 def marked_trees(nodes: pd.DataFrame) -> Figure:
     """Figures 3 and 4 of Kim et al. 2021: parts of the tree, a colour for what a node is.
 
@@ -178,7 +178,6 @@ def marked_trees(nodes: pd.DataFrame) -> Figure:
     Raises:
         ValueError: a column is missing.
     """
-    need(nodes, ["panel", "mark", *NODES])
     marks = looks([mark for mark in present(nodes["mark"]) if mark])
     longest = nodes.groupby("panel").size().max()
     figure, parts = facets(nodes, "panel", width=5, height=0.9 + 0.2 * longest)

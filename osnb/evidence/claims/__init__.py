@@ -9,6 +9,7 @@ paper's own tables is decided on those.
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial, reduce
+from itertools import product
 from operator import add
 from typing import Any, NamedTuple
 
@@ -41,7 +42,8 @@ FILES = {"last": "scores", "best": "scores_best"}  # scores tables by the epoch 
 NORMS = ("norm_known", "norm_unknown", "norm_of_classes")
 NORMS += ("auroc_max_logit", "auroc_max_softmax", "auroc_feature_norm")
 # of Vaze et al. 2022: rows that its tables call otherwise than rows.csv
-ROWS = {"baseline (mls)": "mls", "mls (ours)": "mls", "baseline (msp+)": "msp+"}
+ROWS = {"baseline (mls)": "mls", "mls (ours)": "mls"}
+ROWS |= {"baseline (msp+)": "msp+", "baseline (msp)": "msp"}
 EXACT = 1e-12  # in floats 0.3 - 0.2 - 0.1 is not 0
 ANSWERS = ["answer", "number", "low", "high", "p", "what", "runs", "todo"]
 
@@ -58,14 +60,7 @@ class Basis(NamedTuple):
     todo: str
 
 
-def decide(
-    papers: list[str],
-    sizes: list[str],
-    *,
-    unit: str = "class",
-    seed: int = 0,
-    resamples: int = 1000,
-) -> pd.DataFrame:
+def decide(papers: list[str], sizes: list[str], **draws: Any) -> pd.DataFrame:
     """Decide the claims of some papers, in print and on our finished runs.
 
     A claim is right if its number is above 0. The interval has 95 % of the resamples inside; p is
@@ -74,9 +69,7 @@ def decide(
     Args:
         papers: keys of osnb/published.
         sizes: names of `SIZES`.
-        unit: what is drawn, see `osnb.evidence.build.evidence`.
-        seed: of the draws.
-        resamples: R.
+        draws: unit, seed and resamples, as `osnb.evidence.build.evidence` takes them.
 
     Returns:
         One row per claim, scope and size: paper, id, section, stated (where: in the abstract,
@@ -89,17 +82,16 @@ def decide(
     """
     for size in sizes:
         SIZES[size]
-    basis = cache(partial(_basis, unit=unit, seed=seed, resamples=resamples))
+    basis = cache(partial(_basis, **draws))
     rows = []
     for paper in papers:
         PRINTED[paper]
         for claim in claims(paper).to_dict("records"):
             decided = [x for x in sizes if claim["runs"] != PUBLISHED or x == "printed"]
             shown = {name: claim[name] for name in ("id", "section", "stated", "claim")}
-            for where in claim["scope"].split():
-                for size in decided:
-                    row = {"paper": paper} | shown | {"where": where, "size": size}
-                    rows.append(row | decision(claim, where, basis(paper, claim["runs"], size)))
+            for where, size in product(claim["scope"].split(), decided):
+                row = {"paper": paper} | shown | {"where": where, "size": size}
+                rows.append(row | decision(claim, where, basis(paper, claim["runs"], size)))
     return pd.DataFrame(rows)
 
 
@@ -119,16 +111,17 @@ def within(paper: str, benchmarks: set[str]) -> dict[str, list[str]]:
 
 def decision(claim: Mapping[str, str], where: str, basis: Basis) -> dict[str, Any]:
     """The columns of `decide` from answer to todo, of a row of `claims` in one of its scopes."""
-    compared = not claim["predicate"]
-    predicate = None if compared else COMPUTED[claim["predicate"]]
-    what = claim["number"] if compared else predicate.__doc__.partition("\n")[0].removesuffix(".")
+    predicate, what = partial(compare.number, claim=claim), claim["number"]
+    if claim["predicate"]:
+        predicate = COMPUTED[claim["predicate"]]
+        what = predicate.__doc__.partition("\n")[0].removesuffix(".")
     row = dict.fromkeys(ANSWERS, np.nan) | {"answer": UNDECIDED, "what": what}
     if basis.source is None:
         return row | {"runs": "no run", "todo": basis.todo}
     is_evidence = isinstance(basis.source, Evidence)
     source = basis.source.unread() if is_evidence else basis.source
     try:
-        values = compare.number(source, where, claim) if compared else predicate(source, where)
+        values = predicate(source, where)
     except Missing as missing:
         todo = "" if isinstance(missing, Same) else basis.todo
         return row | {"runs": str(missing), "todo": todo}
@@ -171,7 +164,7 @@ def findings(
     return pd.DataFrame(rows)
 
 
-def _basis(paper: str, runs: str, size: str, **settings: Any) -> Basis:
+def _basis(paper: str, runs: str, size: str, **draws: Any) -> Basis:
     if runs == PUBLISHED:
         return Basis(partial(tables.published, paper), "")
     if size == "printed":
@@ -183,34 +176,30 @@ def _basis(paper: str, runs: str, size: str, **settings: Any) -> Basis:
         return Basis(None, command.format(f"{size}_*"))
     missing = [command.format(name) for name in found.attrs["missing"]]
     none = f"no file in params/{runs} makes such a run of size {size}"
-    return Basis(RUNS[paper](found, **settings), "; ".join(missing) or none)
+    return Basis(RUNS[paper](found, **draws), "; ".join(missing) or none)
 
 
-def of_palechor2023(runs: pd.DataFrame, *, rule: str = CONFIDENCE, **settings: Any) -> Evidence:
+def of_palechor2023(runs: pd.DataFrame, *, rule: str = CONFIDENCE, **draws: Any) -> Evidence:
     """Runs at their last epochs and at their best, key selection; and what their histories say."""
     runs = in_print(runs, "palechor2023", others=True)
-    names = {
-        row.method: row.printed for row in tables.published("palechor2023", "rows").itertuples()
-    }
-    parts = []
-    for selection, file in FILES.items():
-        part = evidence(runs, "roles", [rule], file=file, **settings)
-        parts.append(Evidence(part.keys.assign(selection=selection), part.values))
+    names = tables.published("palechor2023", "rows").set_index("method")["printed"]
+    parts = [evidence(runs, "roles", [rule], file=file, **draws) for file in FILES.values()]
+    for selection, part in zip(FILES, parts, strict=True):
+        part.keys["selection"] = selection
     both = parts[0] + parts[1]
     both += across.watched(runs, "gamma_minus", task=VALIDATION, resamples=both.resamples)
     both.keys["printed"] = both.keys["method"].map(names).fillna("")
     return both
 
 
-def of_vaze2022(runs: pd.DataFrame, **settings: Any) -> Evidence:
+def of_vaze2022(runs: pd.DataFrame, **draws: Any) -> Evidence:
     """With deviations over splits, the mean over several other data sets, and Figure 7's norms."""
     runs = placed(runs, "vaze2022")
     # CIFAR10 is a place of Table 1 and of Table 8, with other classes and so other draws
     families = (part for _, part in runs.groupby("family"))
-    found = reduce(add, (evidence(part, "shifts", "vaze2022", **settings) for part in families))
-    found = across.mean_over(
-        across.over_splits(found, "accuracy", "auroc"), "source", "six-sets", task="far"
-    )
+    found = reduce(add, (evidence(part, "shifts", "vaze2022", **draws) for part in families))
+    found = across.over_splits(found, "accuracy", "auroc")
+    found = across.mean_over(found, "source", "six-sets", task="far")
     norms = runs[runs["watch"] == "test"]
     decays = norms.loc[norms["features"] == 2, "weight_decay"]  # Figure 7a to 7f are of one
     norms = norms[norms["weight_decay"].isin(decays)]
@@ -220,10 +209,10 @@ def of_vaze2022(runs: pd.DataFrame, **settings: Any) -> Evidence:
     return found + norms
 
 
-def of_kim2021(runs: pd.DataFrame, **settings: Any) -> Evidence:
+def of_kim2021(runs: pd.DataFrame, **draws: Any) -> Evidence:
     """Unknown detection in the pools of Table 2, with noise around CIFAR; the notebook has both."""
     runs = whole_splits(in_print(runs, "kim2021"))
-    found = evidence(runs, "unified", "kim2021", **settings)
+    found = evidence(runs, "unified", "kim2021", **draws)
     return found.only(found.keys["source"] != WITHOUT) + concentrated(runs, found.resamples)
 
 
@@ -257,10 +246,10 @@ def _claims(rows: pd.DataFrame, sizes: list[str]) -> Iterator[str]:
         yield f"{first['id']} ({first['section']}; {first['stated']})"
         text = f"{first['claim']} Number: {first['what']}."
         yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
-        table = claim.pivot(index="where", columns="size", values="cell")
-        table = table.reindex(index=claim["where"].unique(), columns=sizes, fill_value="")
-        for scope, cells in zip(table.index, table.to_numpy(), strict=True):
-            yield from _line(scope.ljust(where), cells, widths)
+        cells = claim.set_index(["where", "size"])["cell"]
+        for scope in claim["where"].unique():
+            beside = [cells.get((scope, size), "") for size in sizes]
+            yield from _line(scope.ljust(where), beside, widths)
 
 
 def _line(scope: str, cells: list[str], widths: list[int]) -> Iterator[str]:
@@ -277,17 +266,11 @@ def _line(scope: str, cells: list[str], widths: list[int]) -> Iterator[str]:
 def _cell(row: tuple) -> str:
     """The answer, its number and its interval; or why there is none."""
     if pd.isna(row.number):
-        return f"{row.answer}: {row.runs if not row.todo else _reason(row)}"
-    number = f"{row.number:+.3f}"
-    if abs(row.number) < 0.0005 and row.number:
-        number = f"{row.number:+.0e}"
-    if pd.isna(row.low):
-        return f"{row.answer} {number}"
-    return f"{row.answer} {number} [{row.low:+.2f},{row.high:+.2f}]"
-
-
-def _reason(row: tuple) -> str:
-    return row.todo if row.size == "printed" else "runs missing"
+        todo = row.todo if row.size == "printed" else "runs missing"
+        return f"{row.answer}: {todo if row.todo else row.runs}"
+    form = "+.0e" if 0 < abs(row.number) < 0.0005 else "+.3f"
+    ends = "" if pd.isna(row.low) else f" [{row.low:+.2f},{row.high:+.2f}]"
+    return f"{row.answer} {row.number:{form}}{ends}"
 
 
 def _counts(decided: pd.DataFrame) -> Iterator[str]:
@@ -327,15 +310,14 @@ def print_vaze2022() -> Evidence:
     """
     standard = {"task": UNKNOWN}
     parts = [
-        _vaze("1", metric="auroc", **standard).query("source == 'this paper'"),
-        _vaze("4", **standard),
-        _vaze("3"),
-        _vaze("9", metric="average_precision").pipe(_alone),
-        _vaze("7", metric="auroc", task="far").assign(source=lambda x: x["ood"]),
-        _vaze("8", metric="auroc", task="far").assign(source="six-sets"),
+        vaze_table("1", metric="auroc", **standard).query("source == 'this paper'"),
+        vaze_table("4", **standard),
+        vaze_table("3"),
+        vaze_table("9", metric="average_precision").pipe(_alone),
+        vaze_table("7", metric="auroc", task="far").assign(source=lambda x: x["ood"]),
+        vaze_table("8", metric="auroc", task="far").assign(source="six-sets"),
         _steps(),
     ]
-    parts = [part.assign(source=part.get("source", "")) for part in parts]
     keys = ["place", "printed", "task", "source"]
     rows = pd.concat(parts)[["table", *keys, "metric", "value"]].dropna(subset="value")
     rows = rows.fillna("").assign(value=rows["value"] / 100)
@@ -362,7 +344,7 @@ def _steps() -> pd.DataFrame:
     return long.assign(table="Table 5", metric=long["metric"].str.removesuffix("_pct"))
 
 
-def _vaze(number: str, **settings: str) -> pd.DataFrame:
+def vaze_table(number: str, **settings: str) -> pd.DataFrame:
     """A printed table under the names of `vaze2022`; its column of points is `value`."""
     rows = tables.published("vaze2022", f"table{number}")
     names = {"dataset": "place", "in_distribution": "place", "method": "printed"}

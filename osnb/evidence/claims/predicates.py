@@ -115,18 +115,15 @@ def _points(evidence: Evidence, where: str) -> tuple[list, np.ndarray, np.ndarra
     for key in by:
         evidence.names(key, **rows)
     keys = evidence.keys.loc[evidence.fits(**rows), by].drop_duplicates().sort_values(by)
-    points = [point for point in keys.to_dict("records") if _counts(where, point)]
+    if where == "standard":
+        keys = keys[keys["printed"].isin(FIGURE_2) & (keys["place"] != "cifar+10")]
+    elif where.startswith("resnet"):
+        keys = keys[keys["network"].str.startswith("resnet")]
+    points = keys.to_dict("records")
     if len(points) < 3:
         raise Missing(f"too few points of {where} for a correlation")
     sides = [[evidence(m, **rows | point) for point in points] for m in MEASURES]
     return points, *map(np.array, sides)
-
-
-def _counts(where: str, point: dict[str, str]) -> bool:
-    """Whether a point is one of the figure's."""
-    if where == "standard":
-        return point["printed"] in FIGURE_2 and point["place"] != "cifar+10"
-    return not where.startswith("resnet") or point["network"].startswith("resnet")
 
 
 def deviations_alike(evidence: Evidence, place: str) -> np.ndarray:
@@ -382,11 +379,10 @@ def odin_keeps_accuracy(printed: Callable, benchmark: str) -> np.ndarray:
 def readme_counts(printed: Callable, benchmark: str) -> np.ndarray:
     """half a count minus those of Table 2 that the authors' README gives otherwise."""
     name, _ = BENCHMARKS[benchmark]
-    theirs, ours = (
-        printed(table).query(f"benchmark == '{name}'")[["train", "validation", "test"]].fillna(0)
-        for table in ("readme", "table2")
-    )
-    return np.array([0.5 - (theirs.to_numpy() != ours.to_numpy()).sum()])
+    theirs, ours = (printed(x).query(f"benchmark == '{name}'") for x in ("readme", "table2"))
+    parts = ["train", "validation", "test"]
+    other = theirs[parts].fillna(0).to_numpy() != ours[parts].fillna(0).to_numpy()
+    return np.array([0.5 - other.sum()])
 
 
 def _kim(printed: Callable, benchmark: str, task: str) -> pd.Series:
