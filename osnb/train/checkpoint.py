@@ -179,10 +179,15 @@ def identity(
         group |= {k: v for k, v in given.items() if k not in ("params", "initial_lr", "lr")}
     return {
         "network": workbook.digest(*_told(_layers(model))),
-        "loss": workbook.digest(*_told(loss)),
+        "loss": code(loss),
         "optimizer": f"{type(optimizer).__name__}{groups}",
         "schedule": workbook.digest(*(f"{schedule(i / SHARES):.9g}" for i in range(SHARES))),
     }
+
+
+def code(value: Any) -> str:
+    """Digest of a function, or of what one is made with: its code and all that it refers to."""
+    return workbook.digest(*_told(value))
 
 
 def _layers(model: nn.Module) -> list:
