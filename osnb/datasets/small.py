@@ -286,7 +286,7 @@ def fix_all(images: Images, *, size: int = 32) -> Images:
 # Images that need no file: letters and digits in fonts, scikit-learn's digits, noise, patterns.
 
 
-def digits(root: Path | None = None, *, seed: int = 0) -> Images:  # noqa: ARG001 (one signature)
+def digits(*, seed: int = 0) -> Images:
     """scikit-learn's 1,797 handwritten digits, 8 x 8, one grey channel.
 
     Half of each class is for training, the other half for testing, drawn with `seed`. `wnid` is
@@ -306,19 +306,13 @@ def digits(root: Path | None = None, *, seed: int = 0) -> Images:  # noqa: ARG00
 
 
 def glyphs(
-    root: Path | None = None,  # noqa: ARG001 (one signature)
-    *,
-    characters: str = LETTERS,
-    side: int = SIZE,
-    per_class: int = 20,
-    seed: int = 0,
+    *, characters: str = LETTERS, side: int = SIZE, per_class: int = 20, seed: int = 0
 ) -> Images:
     """Capital letters, or digits, in matplotlib's DejaVu fonts, turned and moved.
 
     They are all for testing. `wnid` is glyph-A ...; samples are glyphs/<character>/<number>.
 
     Args:
-        root: not used; the fonts come with matplotlib.
         characters: a class each; the default leaves out letters that look like digits.
         side: S of the images (1, S, S) in pixels, a divisor of 64; 8 is the style of `digits`.
         per_class: images of each character.
@@ -354,13 +348,7 @@ def _glyph(letter: str, number: int, side: int, seed: int) -> np.ndarray:
 
 
 def gaussian_noise(
-    root: Path | None = None,  # noqa: ARG001 (one signature)
-    *,
-    size: int = 32,
-    count: int = 400,
-    seed: int = 0,
-    mean: float = 0.5,
-    sd: float = 1.0,
+    *, size: int = 32, count: int = 400, seed: int = 0, mean: float = 0.5, sd: float = 1.0
 ) -> Images:
     """Independent Gaussian values in every pixel and channel, clipped to [0, 1].
 
@@ -370,7 +358,6 @@ def gaussian_noise(
     which is `sd=0.25`.
 
     Args:
-        root: not used, nothing is read.
         size: S, side of the images in pixels.
         count: N images; the first of them are the same for every count.
         seed: of the values.
@@ -386,14 +373,7 @@ def gaussian_noise(
     return _noise("gaussian_noise", size, count, seed, lambda rng, s: rng.normal(mean, sd, s))
 
 
-def other_noise(
-    root: Path | None = None,  # noqa: ARG001 (one signature)
-    *,
-    name: str,
-    size: int = 32,
-    count: int = 400,
-    seed: int = 0,
-) -> Images:
+def other_noise(*, name: str, size: int = 32, count: int = 400, seed: int = 0) -> Images:
     """Independent values in every pixel and channel; arguments and errors as for `gaussian_noise`.
 
     Args:
@@ -418,20 +398,13 @@ def _noise(name: str, size: int, count: int, seed: int, draw: Callable) -> Image
     return kept(pd.DataFrame({"sample": samples, "wnid": name, "split": "test"}), load, shape)
 
 
-def patterns(
-    root: Path | None = None,  # noqa: ARG001 (one signature)
-    *,
-    side: int = 32,
-    count: int = 400,
-    seed: int = 0,
-) -> Images:
+def patterns(*, side: int = 32, count: int = 400, seed: int = 0) -> Images:
     """Textures that we make: stripes, checks, rings and blotches, white on black, and gradients.
 
     Each kind is as frequent; direction, width and place are drawn. They are integers, or square
     roots rounded down, so that they are the same on any machine. They are all for testing.
 
     Args:
-        root: not used, nothing is read.
         side: S of the images in pixels.
         count: N images; the first of them are the same for every count.
         seed: of the draws.

@@ -575,8 +575,4 @@ SCORES = Catalogue(
     max_logit=max_logit,
 )
 MEANS = Catalogue(logits=lambda logits: logits.mean(axis=0), softmax=_mean_softmax)
-POST_HOC = Catalogue(
-    energy=energy,
-    negative_entropy=negative_entropy,
-    feature_norm=feature_norm,
-)
+POST_HOC = Catalogue(energy=energy, negative_entropy=negative_entropy, feature_norm=feature_norm)
