@@ -5,7 +5,6 @@ from its own, however near the classes are. FIX (Kim et al. 2021) averages over 
 """
 
 import zlib
-from collections.abc import Callable
 from math import isqrt
 from pathlib import Path
 
@@ -347,52 +346,43 @@ def _glyph(letter: str, number: int, side: int, seed: int) -> np.ndarray:
     return np.clip(small * 1.3, 0, 255).round().astype(np.uint8)[None]
 
 
-def gaussian_noise(
-    *, size: int = 32, count: int = 400, seed: int = 0, mean: float = 0.5, sd: float = 1.0
+def noise(
+    *, name: str, size: int = 32, count: int = 400, seed: int = 0, mean: float = 0.5, sd: float = 1
 ) -> Images:
-    """Independent Gaussian values in every pixel and channel, clipped to [0, 1].
+    """Independent values in every pixel and channel: Gaussian, uniform, or black or white.
 
-    Neither Vaze et al. 2022 nor Kim et al. 2021 give the parameters. The defaults are those of
-    ODIN (Liang et al. 2018): mean 0.5, variance 1, so that about 62 % of the values are clipped.
-    Outlier Exposure (Hendrycks et al. 2019) takes a standard deviation of 0.5 in [-1, 1],
-    which is `sd=0.25`.
+    Neither Vaze et al. 2022 nor Kim et al. 2021 give the parameters of Gaussian noise, clipped to
+    [0, 1]. The defaults are those of ODIN (Liang et al. 2018): mean 0.5, variance 1, so that about
+    62 % of the values are clipped. Outlier Exposure (Hendrycks et al. 2019) takes a standard
+    deviation of 0.5 in [-1, 1], which is `sd=0.25`.
 
     Args:
+        name: gaussian_noise; uniform_noise, in [0, 1] as in ODIN; or rademacher_noise, 0 or 1 with
+            probability 1/2 as in Outlier Exposure.
         size: S, side of the images in pixels.
         count: N images; the first of them are the same for every count.
         seed: of the values.
-        mean: of the values before they are clipped, where pixels lie in [0, 1].
-        sd: standard deviation of the values before they are clipped, in the same unit.
+        mean: of Gaussian values before they are clipped, where pixels lie in [0, 1].
+        sd: standard deviation of Gaussian values before they are clipped, in the same unit.
 
     Returns:
-        N images (3, S, S) uint8; `wnid` is gaussian_noise, samples are gaussian_noise/<number>.
+        N images (3, S, S) uint8; `wnid` is the name, samples are <name>/<number>.
 
     Raises:
         ValueError: `size` or `count` is below 1.
     """
-    return _noise("gaussian_noise", size, count, seed, lambda rng, s: rng.normal(mean, sd, s))
-
-
-def other_noise(*, name: str, size: int = 32, count: int = 400, seed: int = 0) -> Images:
-    """Independent values in every pixel and channel; arguments and errors as for `gaussian_noise`.
-
-    Args:
-        name: uniform_noise, uniform in [0, 1] as in ODIN, or rademacher_noise, black or white
-            with probability 1/2 as in Outlier Exposure.
-    """
-    draws = {"uniform_noise": lambda rng, s: rng.random(s)}
-    draws["rademacher_noise"] = lambda rng, s: rng.integers(0, 2, s)
-    return _noise(name, size, count, seed, draws[name])
-
-
-def _noise(name: str, size: int, count: int, seed: int, draw: Callable) -> Images:
     if size < 1 or count < 1:
         raise ValueError(f"need size and count of at least 1; got {size} and {count}")
     shape = (3, size, size)
+    draw = {
+        "gaussian_noise": lambda rng: rng.normal(mean, sd, shape),
+        "uniform_noise": lambda rng: rng.random(shape),
+        "rademacher_noise": lambda rng: rng.integers(0, 2, shape),
+    }[name]
 
     def load(number: int) -> np.ndarray:
         rng = np.random.default_rng([seed, zlib.crc32(name.encode()), number])
-        return np.clip(draw(rng, shape) * 255.0, 0, 255).round().astype(np.uint8)
+        return np.clip(draw(rng) * 255.0, 0, 255).round().astype(np.uint8)
 
     samples = [f"{name}/{number:06}" for number in range(count)]
     return kept(pd.DataFrame({"sample": samples, "wnid": name, "split": "test"}), load, shape)
