@@ -5,7 +5,6 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
-import nltk.data
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -133,8 +132,8 @@ def test_a_rebuild_gives_the_shipped_file_whatever_the_hash_seed(corpus, tmp_pat
 
 
 def test_a_missing_corpus_is_refused_with_the_ways_to_get_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(nltk.data, "path", [])
-    with pytest.raises(FileNotFoundError, match=r"nltk\.download.*--wordnet /usr/share/wordnet"):
+    monkeypatch.setattr(hierarchy, "DEBIAN", tmp_path / "absent")
+    with pytest.raises(FileNotFoundError, match=r"absent/data\.noun: .*wordnet-base, .*--wordnet"):
         hierarchy.build(tmp_path / "nouns")
     with pytest.raises(FileNotFoundError, match=r"data\.noun"):
         hierarchy.build(tmp_path / "nouns", folder=tmp_path)

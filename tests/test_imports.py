@@ -7,7 +7,7 @@ import pytest
 
 HEAVY = {
     *("torch", "torchvision", "timm", "numpy", "pandas", "pyarrow", "scipy", "sklearn"),
-    *("matplotlib", "seaborn", "ipywidgets", "IPython", "papermill", "nbformat", "nltk", "yaml"),
+    *("matplotlib", "seaborn", "ipywidgets", "IPython", "papermill", "nbformat", "yaml"),
 }
 
 

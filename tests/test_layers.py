@@ -11,7 +11,7 @@ from osnb.base.workbook import PACKAGE
 # room: (rooms of osnb, packages outside, packages outside that only a function may import)
 ROOMS = {
     "base": (set(), {"numpy", "pandas", "pyarrow"}, {"yaml"}),
-    "protocols": ({"base"}, {"numpy", "pandas"}, {"sklearn", "nltk"}),
+    "protocols": ({"base"}, {"numpy", "pandas"}, {"sklearn"}),
     "metrics": ({"base"}, {"numpy"}, {"scipy"}),
     "datasets": (
         {"base", "protocols"},

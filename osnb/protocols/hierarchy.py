@@ -23,6 +23,7 @@ from osnb.base.workbook import writing
 
 DATA = Path(__file__).parent.parent / "data"
 NOUNS = DATA / "wordnet_nouns.tsv.xz"
+DEBIAN = "/usr/share/wordnet"
 HYPERNYMS = ("@", "@i")  # wninput(5WN): is a kind of, is an instance of
 
 
@@ -227,19 +228,23 @@ def build(path: Path, *, folder: Path | None = None) -> None:
     """Write WordNet's noun hierarchy, one line a synset: `wnid, lemmas, hypernyms`.
 
     Tabs stand between fields, spaces within them, and xz packs the whole. Everything keeps
-    the order of WordNet's data file: NLTK's `hypernyms()` come from a set, whose order
-    follows PYTHONHASHSEED, so NLTK finds, opens and decodes the corpus, and its lines are
-    read here.
+    the order of WordNet's data file.
 
     Args:
         path: the file to write, aside and renamed.
-        folder: where WordNet's dict files are, data.noun among them; None: NLTK's corpus.
+        folder: where WordNet's dict files are, data.noun among them; None: Debian's.
 
     Raises:
-        FileNotFoundError: there is no corpus; the message says how to get it.
-        ValueError: the corpus is not version 3.0, whose offsets are ImageNet's ids.
+        FileNotFoundError: there is no such file; the message says how to get it.
+        ValueError: it is not version 3.0, whose offsets are ImageNet's ids.
     """
-    lines = _data_noun(folder).splitlines()
+    file = Path(folder or DEBIAN) / "data.noun"
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"there is no {file}: install Debian's package wordnet-base, or pass --wordnet with "
+            "any folder that has WordNet 3.0's data.noun"
+        )
+    lines = file.read_text(encoding="utf8").splitlines()
     header = "\n".join(line for line in lines if line.startswith("  "))
     version = re.search(r"WordNet (\S+) Copyright", header)
     if not version or version[1] != "3.0":
@@ -247,23 +252,6 @@ def build(path: Path, *, folder: Path | None = None) -> None:
     text = "".join(_row(line) for line in lines if not line.startswith("  "))
     with writing(path) as aside:
         aside.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
-
-
-def _data_noun(folder: Path | None) -> str:
-    if folder is not None:
-        return (Path(folder) / "data.noun").read_text(encoding="utf8")
-    from nltk.corpus import LazyCorpusLoader
-    from nltk.corpus.reader import CorpusReader
-
-    try:
-        return LazyCorpusLoader("wordnet", CorpusReader, ["data.noun"]).raw("data.noun")
-    except (LookupError, OSError) as error:
-        raise FileNotFoundError(
-            "NLTK has no corpus 'wordnet': with a network, run "
-            "python -c \"import nltk; nltk.download('wordnet')\"; without one, install Debian's "
-            "package wordnet-base and pass --wordnet /usr/share/wordnet, or any folder with "
-            "WordNet 3.0's data.noun"
-        ) from error
 
 
 def _row(line: str) -> str:
