@@ -5,8 +5,18 @@ import pytest
 import torch
 from PIL import Image, ImageDraw, ImageEnhance, ImageOps
 
-from osnb.datasets.augment import ALL, NO_GEOMETRY, RANGES, augmix, randaugment
-from osnb.datasets.operations import SHIFTS, WARPS, apply, bilinear, nearest
+from osnb.datasets.augment import (
+    ALL,
+    NO_GEOMETRY,
+    RANGES,
+    SHIFTS,
+    WARPS,
+    apply,
+    augmix,
+    bilinear,
+    nearest,
+    randaugment,
+)
 
 SIZES = [(32, 32), (64, 64), (27, 45)]  # height, width
 

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from osnb.datasets import augment as policies
-from osnb.datasets.augment import ALL, NO_GEOMETRY, augmix, randaugment
-from osnb.datasets.operations import SHIFTS, WARPS
+from osnb.datasets.augment import ALL, NO_GEOMETRY, SHIFTS, WARPS, augmix, randaugment
 
 
 def draw(seed):

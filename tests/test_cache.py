@@ -220,7 +220,7 @@ print(*codes)
 
 
 def test_a_kill_at_any_write_leaves_no_cache_and_the_next_run_the_right_one(photos, tmp_path):
-    writes = [1, 3, 5, 8, 13, 20, 28, 29, 30]  # of 29
+    writes = [1, 3, 5, 8, 13, 20, 26, 27, 28]  # of 27
     command = [sys.executable, "-c", KILLED, str(photos), str(tmp_path), *map(str, writes)]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert [int(code) for code in told.splitlines()[-1].split()] == [-signal.SIGKILL] * 8 + [0]
@@ -230,7 +230,7 @@ def test_a_kill_at_any_write_leaves_no_cache_and_the_next_run_the_right_one(phot
         made = stored(files(photos), cache, say=quiet)
         assert same(made, files(photos))
         left = {path.name for path in made.folder.iterdir() if not path.name.startswith(".")}
-        assert left == {"about.json", "lock", "marks.u8", "pixels.u8", "sizes.npy", "whole.json"}
+        assert left == {"lock", "marks.u8", "pixels.u8", "sizes.npy", "whole.json"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the names of open files in /proc")
@@ -283,16 +283,11 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_data_set_that_has_changed_gets_another_cache_and_the_old_one_is_named(
-    change, photos, tmp_path
-):
+def test_a_data_set_that_has_changed_gets_another_cache(change, photos, tmp_path):
     old = stored(files(photos), tmp_path / "cache", say=quiet)
     CHANGES[change](photos)
-    said = []
-    new = stored(files(photos), tmp_path / "cache", say=said.append)
+    new = stored(files(photos), tmp_path / "cache", say=quiet)
     assert new.folder != old.folder
-    assert len(said) == 2
-    assert said[1].startswith(f"{old.folder} is of the same photographs before they changed")
     plain = files(photos)
     broken = [i for i, path in enumerate(plain.paths) if path.endswith("e.JPEG")]
     for i in range(len(plain.paths)):

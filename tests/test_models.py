@@ -160,7 +160,7 @@ def test_a_wide_network_computes_what_its_layer_table_says():
 @pytest.mark.parametrize("depth", [4, 12, 20])
 def test_a_wide_network_of_another_depth_is_refused(depth):
     with pytest.raises(ValueError, match=f"need a depth of 10, 16, 22, .*; got {depth}"):
-        models.wide(depth=depth, widen=1, classes=3)
+        models.backbones.wide(depth=depth, widen=1, classes=3)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_whitened_patches_are_uncorrelated_and_of_deviation_one():
     generator = torch.Generator().manual_seed(1)
     rough = torch.rand(20, 3, 9, 9, generator=generator)
     images = rough.cumsum(2).cumsum(3) / 9  # neighbours are alike
-    layer = models.Whitening(3)
+    layer = models.backbones.Whitening(3)
     layer.begin(images)
     seen = layer(images).movedim(1, 3).flatten(0, 2)
     assert torch.equal(seen[:, 12:], -seen[:, :12])
@@ -195,7 +195,7 @@ def test_what_a_layer_takes_at_the_beginning_is_its_own_input():
     )
     images = torch.rand(8, 3, 32, 32, generator=torch.Generator().manual_seed(2))
     train.begin(model, lambda *_: [(images, torch.zeros(8))])
-    other = models.Whitening(3)
+    other = models.backbones.Whitening(3)
     mean, std = (torch.tensor(x)[:, None, None] for x in models.NORMALISE["cifar"])
     other.begin((images - mean) / std)
     torch.testing.assert_close(model.trunk[0].filters, other.filters, rtol=1e-3, atol=1e-3)

@@ -17,8 +17,9 @@ from osnb import datasets, losses, models, protocols
 from osnb.base import user
 from osnb.book.cli import app
 from osnb.book.run import plan
-from osnb.experiment import Experiment, Machine, examined, predicted, pretraining
+from osnb.experiment import Experiment, Machine, examined, predicted
 from osnb.experiment.parts import sized
+from osnb.protocols import hierarchy
 
 ROLES = "class,role\na b,known\nc,known\nn,negative\nu,unknown\n"
 MY = "roles: roles.csv\nimages: images\nresize: 10\ncrop: 8\nepochs: 2\nfeatures: 8\nwidth: 4\n"
@@ -437,11 +438,11 @@ TAG = "resnet18.a1_in1k"
     ],
 )
 def test_a_class_was_seen_if_a_data_set_of_the_tag_has_it_or_what_is_near(backbone, name, answer):
-    assert pretraining.seen({"backbone": backbone, "weights": "w.pth"}, name) == answer
+    assert hierarchy.seen({"backbone": backbone, "weights": "w.pth"}, name) == answer
 
 
 def test_random_weights_have_seen_nothing():
-    assert pretraining.seen({"backbone": TAG, "weights": ""}, "tiger") == "no"
+    assert hierarchy.seen({"backbone": TAG, "weights": ""}, "tiger") == "no"
 
 
 def test_the_report_of_a_folder_says_of_each_run_what_its_pretraining_could_have_seen(

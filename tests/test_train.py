@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from osnb import losses, models, train
-from osnb.train import begun, checkpoint
+from osnb.train import checkpoint
 
 IMAGES = torch.rand(50, 1, 8, 8, generator=torch.Generator().manual_seed(1))
 LABELS = torch.randint(-1, 3, (50,), generator=torch.Generator().manual_seed(2))
@@ -459,20 +459,20 @@ TEXT = ["def loss(out, labels):", "    return price(out.logits.square().mean(dim
     ],
 )
 def test_a_loss_is_its_code_and_what_it_calls_and_not_its_words(lines, same):
-    assert (begun.code(written(lines)) == begun.code(written([*HELPER, *TEXT]))) == same
+    assert (checkpoint.code(written(lines)) == checkpoint.code(written([*HELPER, *TEXT]))) == same
 
 
 def test_a_value_that_a_loss_closes_over_or_reads_is_told():
     def bound(weight):
         return lambda out, labels: out.logits.sum(dim=1) * weight
 
-    assert begun.code(bound(1.0)) == begun.code(bound(1.0)) != begun.code(bound(2.0))
+    assert checkpoint.code(bound(1.0)) == checkpoint.code(bound(1.0)) != checkpoint.code(bound(2.0))
     reads = "def loss(out, labels):\n    return rate"
     one, other = (written([f"rate = {x}", reads]) for x in "12")
-    assert begun.code(one) != begun.code(other)
+    assert checkpoint.code(one) != checkpoint.code(other)
     weights = torch.ones(3), torch.tensor([1.0, 1.0, 1.5])
     one, other = (losses.LOSSES.bind("background", weights=w) for w in weights)
-    assert begun.code(one) != begun.code(other)
+    assert checkpoint.code(one) != checkpoint.code(other)
 
 
 def test_weights_that_differ_in_the_last_digits_are_alike():
@@ -480,5 +480,5 @@ def test_weights_that_differ_in_the_last_digits_are_alike():
     near = {name: x * (1 + 1e-7) for name, x in state.items()}
     torch.manual_seed(4)
     far = models.mlp(classes=3, features=8).state_dict()
-    assert begun.alike(begun.sums(state), begun.sums(near))
-    assert not begun.alike(begun.sums(state), begun.sums(far))
+    assert checkpoint.alike(checkpoint.sums(state), checkpoint.sums(near))
+    assert not checkpoint.alike(checkpoint.sums(state), checkpoint.sums(far))

@@ -31,8 +31,7 @@ CALLS |= {"subprocess.getoutput", "subprocess.getstatusoutput"}
 ATTRIBUTES = {"extract", "extractall", "unpack_archive", "read_pickle", "to_pickle"}
 ATTRIBUTES |= {"all_gather_object", "broadcast_object_list", "hub"}
 EXCEPTIONS = {
-    ("train/ranks.py", "import cloudpickle"): "writes only",
-    ("train/worker.py", "import cloudpickle"): "from the pipe of the process that has started it",
+    ("train/ranks.py", "import cloudpickle"): "from the pipe of the process that has started it",
     ("20_vaze_splits.ipynb", "rows['paired'].astype(str).str.extract"): "part of a text",
 }
 FILES = {str(path.relative_to(workbook.PACKAGE)): path for path in workbook.PACKAGE.rglob("*.py")}

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from osnb import protocols
-from osnb.datasets.made import digits
+from osnb.datasets.small import digits
 from osnb.evidence.tables import published
 from osnb.protocols import PROTOCOLS, hierarchy, making
 

@@ -9,7 +9,6 @@ import hashlib
 import json
 import math
 import os
-import re
 import shlex
 import stat
 import tempfile
@@ -19,6 +18,7 @@ from functools import cache, wraps
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote_plus
 
 if TYPE_CHECKING:
     import zipfile
@@ -364,14 +364,10 @@ def difference(key: str, value: Any) -> str:
     In a text a blank becomes +, and what is neither letter, digit, dot nor _ its bytes: =2F is /.
     So the name is plain, and other values give other names.
     """
-    text = str(value)
     if isinstance(value, int | float):
-        return f"-{key}{text}"
-    return f"-{key}" + re.sub(r"[^A-Za-z0-9_.]", lambda found: _bytes(found[0]), text)
-
-
-def _bytes(character: str) -> str:
-    return "+" if character == " " else "".join(f"={byte:02X}" for byte in character.encode())
+        return f"-{key}{value}"
+    quoted = quote_plus(str(value)).replace("-", "%2D").replace("~", "%7E")
+    return f"-{key}{quoted}".replace("%", "=")
 
 
 def checked(notebook: str, name: str, value: Any, default: Any) -> Any:

@@ -3,7 +3,7 @@
 from functools import partial
 
 from osnb.base.catalogue import Catalogue
-from osnb.datasets import archives, made, own, quickdraw, readers, small
+from osnb.datasets import archives, own, quickdraw, readers, small
 from osnb.datasets.images import Batches, BrokenImage, Images, batches, joined, like, resident
 from osnb.datasets.own import conversions, new_images, write_png
 from osnb.datasets.small import counted, some
@@ -17,14 +17,14 @@ READERS = Catalogue(
     cifar10_parquet=partial(small.packed, file="cifar10_jpeg.parquet", column="name"),
     cifar100=partial(small.torchvision_set, name="CIFAR100", file="cifar100.parquet"),
     cub=archives.cub,
-    digits=made.digits,
+    digits=small.digits,
     fashion_mnist=partial(small.torchvision_set, name="FashionMNIST"),
     folder=readers.folder,
-    font_digits=partial(made.glyphs, characters="0123456789", side=32),
-    font_letters=partial(made.glyphs, side=32),
+    font_digits=partial(small.glyphs, characters="0123456789", side=32),
+    font_letters=partial(small.glyphs, side=32),
     food101=archives.food101,
-    gaussian_noise=made.gaussian_noise,
-    glyphs=made.glyphs,
+    gaussian_noise=partial(small.noise, name="gaussian_noise"),
+    glyphs=small.glyphs,
     ilsvrc=readers.ilsvrc,
     imagenet21k=readers.imagenet21k,
     isun=partial(archives.odin_set, name="isun"),
@@ -35,16 +35,16 @@ READERS = Catalogue(
     mnist_rgb=small.mnist_rgb,
     omniglot_few=quickdraw.omniglot_few,
     own_images=own.own_images,
-    patterns=made.patterns,
+    patterns=small.patterns,
     places365=archives.places365,
     places365_large=partial(archives.places365, resize=256, crop=224),
     quickdraw=quickdraw.quickdraw,
-    rademacher_noise=partial(made.other_noise, name="rademacher_noise"),
+    rademacher_noise=partial(small.noise, name="rademacher_noise"),
     scenes=archives.scenes,
     svhn=partial(small.torchvision_set, name="SVHN"),
     textures=archives.textures,
     tinyimagenet=readers.tinyimagenet,
     tinyimagenet_fix=readers.tinyimagenet_fix,
     tinyimagenet_parquet=partial(small.packed, file="tinyimagenet32_jpeg.parquet", column="wnid"),
-    uniform_noise=partial(made.other_noise, name="uniform_noise"),
+    uniform_noise=partial(small.noise, name="uniform_noise"),
 )

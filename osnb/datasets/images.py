@@ -7,7 +7,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from threading import Lock
@@ -23,9 +23,7 @@ from osnb.base import workbook
 from osnb.base.labels import UNKNOWN
 
 GREY = (0.299, 0.587, 0.114)  # of red, green and blue
-TRIES = (
-    10  # windows of random size that are drawn for an image, of which the first that fits is cut
-)
+TRIES = 10  # windows of random size drawn for an image, of which the first that fits is cut
 # where a training window lies: the draws that an image takes
 PLACES = {"centre": (2,), "random": (2,), "resized": (TRIES, 4)}
 
@@ -185,7 +183,7 @@ class _Resident:
 
     def __init__(self, images: Images, device: torch.device):
         self.images, self.device = images, device
-        self.pixels, self.broken, self.lock = None, np.zeros(len(images.rows), bool), Lock()
+        self.pixels, self.broken, self.lock = None, np.ones(len(images.rows), bool), Lock()
 
     def __reduce__(self) -> tuple:
         return _Resident, (self.images, self.device)
@@ -197,6 +195,8 @@ class _Resident:
                 pixels = torch.zeros(shape, dtype=torch.uint8, device=self.device)
                 for part in np.array_split(np.arange(len(pixels)), -(-len(pixels) // 1024)):
                     self._move(part, pixels)
+                for alone in np.flatnonzero(self.broken):
+                    self._move(alone[None], pixels)
                 self.pixels = pixels
         positions = np.array(positions)  # a copy: torch warns about read-only ones
         if self.broken[positions].any():
@@ -207,15 +207,10 @@ class _Resident:
         return self.pixels[index.to(self.device, non_blocking=True)]
 
     def _move(self, part: np.ndarray, pixels: Tensor) -> None:
-        """Read neighbouring images into their places; those that do not decode are noted."""
-        try:
+        """Read neighbouring images into their places, if all of them decode."""
+        with suppress(BrokenImage):
             pixels[part[0] : part[-1] + 1] = self.images.read(part)
-        except BrokenImage:
-            if len(part) == 1:
-                self.broken[part] = True
-                return
-            for position in part:
-                self._move(np.array([position]), pixels)
+            self.broken[part] = False
 
 
 @dataclass

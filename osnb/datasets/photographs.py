@@ -12,7 +12,6 @@ another name, so it is never read from an old cache. In it lie, in the order of 
     sizes.npy   (N, 2) height and width of each, from the headers: where it lies in pixels.u8
     pixels.u8   (3, height, width) bytes each, one after another
     marks.u8    a byte each: 0 to do, STORED, or LEFT in its file because it does not decode
-    about.json  what this is a cache of
     whole.json  written last: without it, nothing here is read
 
 Pixels reach the disk before their marks do, so whatever was being written when the power or the
@@ -22,12 +21,10 @@ follows: a broken one is named, and stops the run or is skipped.
 
 import errno
 import io
-import json
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from shutil import disk_usage
@@ -202,29 +199,17 @@ class Stored:
 
     def __init__(self, files: Files, folder: Path):
         self.files, self.folder = files, folder
+        self.sizes = np.load(folder / "sizes.npy")
+        self.ends = _ends(self.sizes)
+        self.marks = np.fromfile(folder / "marks.u8", np.uint8)
 
-    def __getstate__(self) -> dict:
-        return {"files": self.files, "folder": self.folder}
+    def __reduce__(self) -> tuple:
+        return Stored, (self.files, self.folder)
 
     @cached_property
     def pixels(self) -> np.ndarray:
         """(B,) uint8 of all photographs, mapped."""
         return np.asarray(np.memmap(self.folder / "pixels.u8", np.uint8, mode="r"))
-
-    @cached_property
-    def sizes(self) -> np.ndarray:
-        """(N, 2) int, height and width."""
-        return np.load(self.folder / "sizes.npy")
-
-    @cached_property
-    def ends(self) -> np.ndarray:
-        """(N,) int, byte after the last one of each."""
-        return _ends(self.sizes)
-
-    @cached_property
-    def marks(self) -> np.ndarray:
-        """(N,) uint8."""
-        return np.fromfile(self.folder / "marks.u8", np.uint8)
 
     def whole(self, position: int, *, own: bool = False) -> np.ndarray:
         """As that of `Files`, bit for bit, from which it is if `own`."""
@@ -249,10 +234,13 @@ def stored(files: Files, cache: Path, *, say: Callable[[str], None] = print) -> 
         ValueError: the disk is too small, or a cache's pixels are not those that its files give.
         FileNotFoundError: a photograph is not there.
     """
+    import fcntl
+
     folder = Path(cache).resolve() / key(files)[:16]
     if not (folder / "whole.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder):
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # a process that is killed lets go
             if not (folder / "whole.json").exists():
                 _fill(files, folder, say)
     cached = Stored(files, folder)
@@ -272,22 +260,10 @@ def key(files: Files) -> str:
 
 
 def _fill(files: Files, folder: Path, say: Callable[[str], None]) -> None:
-    about = {"root": str(files.root.resolve()), "short": files.short, "images": len(files.paths)}
-    workbook.write_json(folder / "about.json", about)
     sizes = _measured(files, folder)
-    total = int(_ends(sizes)[-1])
-    _announce(files, folder, total, say)
-    with (folder / "pixels.u8").open("ab") as pixels:
-        pixels.truncate(total)
-    _store(files, folder, sizes)
-    workbook.write_json(folder / "whole.json", {"bytes": total})
-
-
-def _announce(files: Files, folder: Path, total: int, say: Callable[[str], None]) -> None:
-    """Say what will be written where, or refuse where it does not fit."""
-    pixels, free = folder / "pixels.u8", disk_usage(folder).free
-    held = pixels.stat().st_blocks * 512 if pixels.exists() else 0
-    missing = max(0, total - held)
+    total, file = int(_ends(sizes)[-1]), folder / "pixels.u8"
+    held = file.stat().st_blocks * 512 if file.exists() else 0
+    missing, free = max(0, total - held), disk_usage(folder).free
     about = f"a cache of {len(files.paths):,} photographs at {files.short} pixels in {folder}"
     if missing > free:
         raise ValueError(
@@ -295,19 +271,10 @@ def _announce(files: Files, folder: Path, total: int, say: Callable[[str], None]
             "on a larger one, or no cache, and they are decoded whenever they are read"
         )
     say(f"{about}: {_size(missing)} to write of {_size(total)}; the disk has {_size(free)} free")
-    for old in _others(folder):
-        say(f"{old} is of the same photographs before they changed: remove it if you like")
-
-
-def _others(folder: Path) -> list[Path]:
-    """Caches beside this one of the same folder of photographs at the same length."""
-    same = [json.loads((folder / "about.json").read_text())[name] for name in ("root", "short")]
-    folders = []
-    for path in sorted(folder.parent.glob("*/about.json")):
-        about = json.loads(path.read_text())
-        if path.parent != folder and [about["root"], about["short"]] == same:
-            folders.append(path.parent)
-    return folders
+    with file.open("ab") as pixels:
+        pixels.truncate(total)
+    _store(files, folder, sizes)
+    workbook.write_json(folder / "whole.json", {"bytes": total})
 
 
 def _measured(files: Files, folder: Path) -> np.ndarray:
@@ -340,21 +307,19 @@ def _store(files: Files, folder: Path, sizes: np.ndarray) -> None:
     """Decode what has no mark yet, in order, a chunk at a time: pixels first, then marks."""
     from tqdm import tqdm
 
-    path, count, ends = folder / "marks.u8", len(sizes), _ends(sizes)
-    marks = np.zeros(count, np.uint8)
+    path, count = folder / "marks.u8", len(sizes)
     path.touch()
-    before = np.fromfile(path, np.uint8, count)
-    marks[: len(before)] = before
+    marks = np.fromfile(path, np.uint8, count)
+    marks = np.pad(marks, (0, count - len(marks)))
     chunks = [range(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK)]
     todo = [chunk for chunk in chunks if not marks[chunk].all()]
-    line = tqdm(total=sum(map(len, todo)), unit="photograph", disable=None)
     with (
         ThreadPoolExecutor(_cores()) as pool,
         (folder / "pixels.u8").open("r+b", buffering=0) as pixels,
         path.open("r+b", buffering=0) as marked,
-        line,
+        tqdm(total=sum(map(len, todo)), unit="photograph", disable=None) as line,
     ):
-        one = partial(_put, files, pixels.fileno(), sizes, ends)
+        one = partial(_put, files, pixels.fileno(), sizes, _ends(sizes))
         for chunk in todo:
             made = bytes(pool.map(one, chunk))
             os.fsync(pixels.fileno())
@@ -388,16 +353,6 @@ def _check(made: Stored) -> None:
             reason = f"gives other pixels than {path} does now (another version decoded it)"
     if reason:
         raise ValueError(f"the cache {made.folder} {reason}: remove that folder to have it remade")
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process fills this folder; a process that is killed lets go."""
-    import fcntl
-
-    with (folder / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _ends(sizes: np.ndarray) -> np.ndarray:

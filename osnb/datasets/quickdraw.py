@@ -5,7 +5,6 @@ What they are, where they come from and what was left out stands in osnb/data/*/
 
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -42,7 +41,6 @@ def drawings() -> pd.DataFrame:
 
 
 def quickdraw(
-    root: Path | None = None,  # noqa: ARG001 (one signature)
     *,
     side: int = 32,
     channels: int = 1,
@@ -58,7 +56,6 @@ def quickdraw(
     drawings' split is val.
 
     Args:
-        root: not used, the drawings ship with the package.
         side: S of the images in pixels.
         channels: 1, or 3 that are alike.
         train_per_class: at most 100.
@@ -132,7 +129,7 @@ def rendered(packed: bytes, side: int) -> np.ndarray:
     return np.asarray(sheet.reduce(FINE))
 
 
-def omniglot_few(root: Path | None = None) -> Images:  # noqa: ARG001 (one signature)
+def omniglot_few() -> Images:
     """Every fourth of Omniglot's 1,623 characters, one drawing of each, all for testing.
 
     Returns:

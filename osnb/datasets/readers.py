@@ -318,12 +318,7 @@ def tinyimagenet_fix(root: Path) -> Images:
 
 
 def imagenet21k(
-    root: Path,
-    *,
-    wnids: Sequence[str] = (),
-    resize: int = 256,
-    crop: int = 224,
-    cache: str = "",
+    root: Path, *, wnids: Sequence[str] = (), resize: int = 256, crop: int = 224, cache: str = ""
 ) -> Images:
     """Classes of ImageNet-21K-P in folders by wnid, as test images.
 

@@ -1,14 +1,18 @@
-"""What a trained network says of every image, kept beside its run, and all rules on that."""
+"""What a trained network says of every image, kept beside its run, and all rules on that.
+
+Those of pytorch-ood are among the rules; it is no dependency: ``pip install pytorch-ood``.
+"""
 
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from osnb import metrics, scores, train
 from osnb.base import workbook
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from osnb.experiment import Experiment, Machine
     from osnb.experiment.parts import Parts
 
+Rule = Callable[..., np.ndarray]
 FILE = "features.npz"
 # of OpenMax, or as many as the class with the fewest has that are classified right; the other
 # settings are those of Kim et al. 2021
@@ -32,6 +37,7 @@ GRIDS = {  # settings that are chosen on validation negatives: KNN's and NCI's a
     "vim": (features.vim, {}, "dim", (4, 8, 16, 32, 64, 128, 256, 512)),
     "nci": (features.nci, {}, "alpha", (1e-4, 1e-3, 1e-2, 1e-1)),
 }
+KINDS = ("features", "feature_maps", "logits")  # what a detector reads: its methods' names end so
 
 
 def said(experiment: "Experiment", directory: Path, machine: "Machine") -> dict[str, np.ndarray]:
@@ -92,30 +98,21 @@ def rules(found: Mapping[str, np.ndarray]) -> dict[str, Callable[[Seen], Callabl
     Settings are chosen by AUROC of validation images, known against negative, where there are both;
     else they are those of the source. No unknown image is looked at.
     """
-    from osnb.experiment import detectors
-
-    plain = {**SCORES, **POST_HOC}
-    every = {name: lambda _, rule=rule: rule for name, rule in plain.items()}
-    how = {"alpha": min(10, int(found["known"])), "distance": "both", "weights": "ranked"}
-    right = found["label_train"][
-        scores.predicted(Outputs(found["logits_train"]), known=int(found["known"]))
-        == found["label_train"]
-    ]
-    fewest = np.bincount(right, minlength=int(found["known"])).min()
-    openmax = partial(scores.openmax, **how, tail=int(min(TAIL, fewest)), score="log_odds")
-    of = {"openmax": openmax, "mahalanobis": scores.mahalanobis}
-    every |= {
-        name: lambda seen, fit=fit: fit(seen.out, seen.labels, known=seen.known)
-        for name, fit in of.items()
-    }
-    negative, known = (found["label_val"] == NEGATIVE), found["label_val"] >= 0
+    known = int(found["known"])
+    labels, held_out = found["label_train"], found["label_val"]
+    every = {name: lambda _, rule=rule: rule for name, rule in (SCORES | POST_HOC).items()}
+    right = labels[scores.predicted(Outputs(found["logits_train"]), known=known) == labels]
+    tail = min(TAIL, np.bincount(right, minlength=known).min())
+    how = {"alpha": min(10, known), "distance": "both", "weights": "ranked", "score": "log_odds"}
+    of = {"openmax": partial(scores.openmax, tail=int(tail), **how)}
+    for name, fit in (of | {"mahalanobis": scores.mahalanobis}).items():
+        every[name] = lambda seen, fit=fit: fit(seen.out, seen.labels, known=seen.known)
     chosen = {}
-    if negative.any() and known.any():
-        sides = [
-            Outputs(found["logits_val"][s], found["features_val"][s]) for s in (known, negative)
-        ]
+    if (held_out == NEGATIVE).any() and (held_out >= 0).any():
+        out = found["logits_val"], found["features_val"]
+        sides = [Outputs(*(part[s] for part in out)) for s in (held_out >= 0, held_out == NEGATIVE)]
         chosen = {name: partial(_best, *GRIDS[name], sides) for name in GRIDS}
-    return every | dict(FITTED) | chosen | dict(detectors.ADAPTED)
+    return every | FITTED | chosen | detectors()
 
 
 def _best(
@@ -163,3 +160,86 @@ def compared(table: pd.DataFrame, seconds: pd.Series) -> pd.DataFrame:
     }
     found = pd.DataFrame(auroc).assign(seconds=seconds).rename_axis("rule")
     return found.sort_values("all unknown", ascending=False, kind="stable")
+
+
+# pytorch-ood's detectors as rules of ours.
+
+
+def head(seen: Seen) -> nn.Linear:
+    """The last layer of the known classes, which also takes feature maps of one pixel."""
+    layer = nn.Linear(seen.weight.shape[1], seen.known)
+    with torch.no_grad():
+        layer.weight.copy_(torch.as_tensor(seen.weight[: seen.known]))
+        layer.bias.copy_(torch.as_tensor(seen.bias[: seen.known]))
+    return layer
+
+
+def adapted(of: Any, seen: Seen) -> Rule:
+    """A detector of pytorch-ood as a rule, fitted on the training samples of known classes.
+
+    Args:
+        of: one with `predict_features`, `predict_feature_maps` or `predict_logits`.
+        seen: what rules are fitted on; as everywhere there, in float32.
+
+    Raises:
+        ValueError: it reads something else, such as images.
+    """
+    kind = next((kind for kind in KINDS if hasattr(of, f"predict_{kind}")), None)
+    if kind is None:
+        raise ValueError(f"need a detector that predicts {', '.join(KINDS)}; got {of}")
+
+    def read(out: Outputs) -> Tensor:
+        given = torch.as_tensor(np.float32(out.logits if kind == "logits" else out.features))
+        return given[:, :, None, None] if kind == "feature_maps" else given
+
+    known = np.asarray(seen.labels) >= 0
+    if of.requires_fit:
+        part = Outputs(seen.out.logits[known, : seen.known], seen.out.features[known])
+        getattr(of, f"fit_{kind}")(read(part), torch.as_tensor(seen.labels[known]))
+
+    def rule(out: Outputs, *, known: int) -> np.ndarray:
+        found = getattr(of, f"predict_{kind}")(read(Outputs(out.logits[:, :known], out.features)))
+        return -found.detach().double().numpy()
+
+    return rule
+
+
+def grad_norm(seen: Seen) -> Rule:
+    """GradNorm, in Huang et al. 2021, of the last layer's weights, whose input the features are."""
+    from pytorch_ood.detector import GradNorm
+
+    made = GradNorm(head(seen), param_filter=lambda name: name == "weight")
+    return lambda out, *, known: (  # noqa: ARG005  # all of the head's columns are known
+        -made.predict(torch.as_tensor(np.float32(out.features))).detach().double().numpy()
+    )
+
+
+def detectors() -> dict[str, Callable[[Seen], Rule]]:
+    """pytorch-ood's detectors that the package lacks, with its settings, each a fit of a rule."""
+    from osnb.datasets.vision import torchvision  # noqa: F401, I001  # pytorch-ood needs its guard
+    from pytorch_ood import detector as of
+
+    made = {  # of the last layer, which those of feature maps see behind maps of one pixel
+        "react": lambda layer: of.ReAct(None, _of_maps(layer)),
+        "vra": lambda layer: of.VRA(None, _of_maps(layer)),
+        "scale": lambda layer: of.SCALE(None, _of_maps(layer)),
+        "ash_s": lambda layer: of.ASH(None, _of_maps(layer), variant="ash-s"),
+        "ash_p": lambda layer: of.ASH(None, _of_maps(layer), variant="ash-p"),
+        "ash_b": lambda layer: of.ASH(None, _of_maps(layer), variant="ash-b"),
+        "lts": lambda layer: of.LTS(None, layer),
+        "nnguide": lambda layer: of.NNGuide(None, layer),
+        "pnml": lambda layer: of.PNML(None, layer),
+        "dice": lambda layer: of.DICE(None, layer.weight, layer.bias, p=0.7),
+        "gmm": lambda _: of.GMM(None),
+        "temperature": lambda _: of.TemperatureScaling(None),
+    }
+    fits = {name: partial(_fitted, make) for name, make in made.items()}
+    return fits | {"grad_norm": grad_norm}
+
+
+def _fitted(make: Callable[[nn.Linear], Any], seen: Seen) -> Rule:
+    return adapted(make(head(seen)), seen)
+
+
+def _of_maps(layer: nn.Linear) -> Callable[[Tensor], Tensor]:
+    return lambda maps: layer(maps.flatten(1))

@@ -18,8 +18,9 @@ from PIL import Image
 from osnb import datasets, losses, scores
 from osnb.base import tables, workbook
 from osnb.base.outputs import Outputs
-from osnb.experiment import Experiment, Machine, layers, pretraining
+from osnb.experiment import Experiment, Machine, layers
 from osnb.experiment.parts import STILL, Parts, read, sized
+from osnb.protocols import hierarchy
 
 ROWS, CLASSES, WIDTH = 12, 5, 8  # of the outputs that a loss or a score is tried on
 STEPS = 2  # that are timed
@@ -171,7 +172,7 @@ def benchmark(experiment: Experiment, machine: Machine) -> Iterator[str]:
     network = experiment.settings["network"]
     if network.get("weights"):
         classes = rows.loc[rows["role"] == "unknown", "wnid"].unique()
-        answers = [f"{name} {pretraining.seen(network, name)}" for name in classes]
+        answers = [f"{name} {hierarchy.seen(network, name)}" for name in classes]
         yield f"could the pretraining have seen the unknown classes? {', '.join(answers)}"
     if experiment.settings["training"]["name"] == "plain":
         yield f"about {_seconds(experiment, parts):.0f} s of training on this machine"

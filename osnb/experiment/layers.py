@@ -30,9 +30,7 @@ def catalogue(name: str) -> dict[str, Any]:
     return _content(workbook.root() / "params" / f"{name}.yaml")
 
 
-@cache
-def _content(file: Path) -> dict[str, Any]:
-    return workbook.params(file)
+_content = cache(workbook.params)
 
 
 def benchmark(name: str, size: str) -> dict[str, Any]:

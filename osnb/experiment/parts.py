@@ -134,7 +134,8 @@ def parts(experiment: "Experiment", machine: "Machine") -> Parts:
     """
     settings = layers.placed(experiment.settings, experiment.benchmark.name)
     images = _images(settings, machine)
-    make = _protocol(settings)
+    name, options = layers.named(settings["protocol"])
+    make = protocols.PROTOCOLS.bind(name, **options, split=settings["split"])
     classes = make(available=set(images.rows["wnid"]))
     if other := settings.get("external"):
         others = protocols.PROTOCOLS.bind(other, split=settings["split"])
@@ -173,10 +174,10 @@ def sized(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _augmented(settings: Mapping[str, Any]) -> dict[str, Any]:
-    how = {k: v for k, v in settings["augmentation"].items() if k != "name"}
+    name, how = layers.named(settings["augmentation"])
     if "ops" in how:
         how["ops"] = OPS[how["ops"]]
-    transform = partial(AUGMENT[settings["augmentation"]["name"]], **how)
+    transform = partial(AUGMENT[name], **how)
     crop = settings["reader"].get("window", "centre")
     size = settings["batch_size"]
     return {"batch_size": size, "transform": transform, "crop": crop, "shuffle": True}
@@ -196,13 +197,6 @@ def read(name: str, machine: "Machine", settings: Mapping[str, Any]) -> datasets
     where = {"root": workbook.data(machine.data, name), "cache": machine.cache}
     own = {k: v for k, v in settings.items() if k not in layers.UNSET}
     return datasets.READERS.bind(name, **own | where)()
-
-
-def _protocol(settings: Mapping[str, Any]) -> Callable[..., pd.DataFrame]:
-    """The protocol with its options."""
-    options = settings["protocol"] | {"split": settings["split"]}
-    del options["name"]
-    return protocols.PROTOCOLS.bind(settings["protocol"]["name"], **options)
 
 
 def _far(settings, machine, shape, every: pd.DataFrame, still):

@@ -1,17 +1,15 @@
 """Networks: ``f(*, classes, features, ...) -> Module`` whose call gives `Outputs`.
 
 - `heads`: a trunk and a head make a network.
-- `backbones`: trunks for small images.
-- `rebuilding`: networks that rebuild their image.
+- `backbones`: trunks for small images, and networks that rebuild their image.
 - `outside`: timm's backbones, released weights, folded norms.
 """
 
 from osnb.base.catalogue import Catalogue
 from osnb.models import backbones, outside
-from osnb.models.backbones import Whitening, conv, conv_dropout, fast_conv, mlp, resnet9, wide
+from osnb.models.backbones import conv, conv_dropout, dhrnet, fast_conv, ladder, mlp, resnet9
 from osnb.models.heads import HEADS, Flow, Network, Points
 from osnb.models.outside import NORMALISE, folded, from_timm, normalising, timm_pixels, weighted
-from osnb.models.rebuilding import dhrnet, ladder
 
 MODELS = Catalogue(
     mlp=mlp,

@@ -197,11 +197,10 @@ def whole(classes: pd.DataFrame, files: pd.DataFrame) -> pd.DataFrame:
 # Miniatures.
 
 
-def digit_classes(*, glyphs: bool = False, available: Iterable[str] | None = None) -> pd.DataFrame:
+def digit_classes(*, available: Iterable[str] | None = None) -> pd.DataFrame:
     """The protocol of the digits: 0 to 4 known, 5 and 6 negative, 7 to 9 unknown.
 
     Args:
-        glyphs: whether the letters of `datasets.READERS["glyphs"]` are unknown classes too.
         available: as for `standard`.
 
     Returns:
@@ -210,21 +209,16 @@ def digit_classes(*, glyphs: bool = False, available: Iterable[str] | None = Non
     """
     roles = ["known"] * 5 + ["negative"] * 2 + ["unknown"] * 3
     names = [(f"digit-{digit}", str(digit), role, "digit") for digit, role in enumerate(roles)]
-    if glyphs:
-        names += [(f"glyph-{letter}", letter, "unknown", "glyph") for letter in LETTERS]
     rows = pd.DataFrame(names, columns=["wnid", "name", "role", "superclass_wnid"])
     rows = rows.assign(superclass_name=rows["superclass_wnid"], order=rows.index)
     return labelled("digits", rows, available)[[*CLASS_LIST, "label"]]
 
 
-def mini_digits(
-    *, split: int, glyphs: bool = False, available: Iterable[str] | None = None
-) -> pd.DataFrame:
+def mini_digits(*, split: int, available: Iterable[str] | None = None) -> pd.DataFrame:
     """MNIST's splits on scikit-learn's digits: 6 known, 4 unknown.
 
     Args:
         split: 0 to 4.
-        glyphs: whether letters are unknown classes too, in a group of their own.
         available: as for `standard`.
 
     Returns:
@@ -234,10 +228,6 @@ def mini_digits(
         ValueError: there is no such split.
     """
     lists = standard("MNIST", split=split)
-    names = lists["name"]
-    rows = lists.assign(wnid="digit-" + names, source="digits", order=range(len(lists)))
-    if glyphs:
-        more = pd.DataFrame({"wnid": [f"glyph-{x}" for x in LETTERS], "name": list(LETTERS)})
-        more = more.assign(role="unknown", source="glyphs", group="glyphs", bin="", order=len(rows))
-        rows = pd.concat([rows, more], ignore_index=True)
+    wnids = "digit-" + lists["name"]
+    rows = lists.assign(wnid=wnids, source="digits", order=range(len(lists)))
     return rows_of(f"mini digits, split {split}", rows, available)

@@ -6,7 +6,6 @@ the softmax of the K known ones, y the largest of them; w and b are the rows of 
 A matrix product stands in most of them, so last digits may depend on the rows scored together.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -17,16 +16,16 @@ from osnb.base.labels import NEGATIVE
 from osnb.base.outputs import Outputs
 from osnb.scores.rules import (
     Rule,
+    Score,
     _columns,
     _features,
     _log_sum,
     _logits,
-    _same,
+    _rule,
     _whitening,
     mahalanobis,
 )
 
-Score = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of logits (N, K) and features (N, D)
 BLOCK = 1 << 23  # distances at a time: 64 MiB
 
 
@@ -63,7 +62,7 @@ def gen(seen: Seen, *, gamma: float, top: int) -> Rule:
         largest = np.argsort(-z, axis=1, kind="stable")[:, :top]
         return -(np.take_along_axis(p * rest, largest, axis=1) ** gamma).sum(axis=1)
 
-    return _rule(seen, score)
+    return _fitted(seen, score)
 
 
 def knn(seen: Seen, *, k: int) -> Rule:
@@ -79,7 +78,7 @@ def knn(seen: Seen, *, k: int) -> Rule:
             near[start : start + step] = np.partition(cosine, -k, axis=1)[:, -k]
         return -np.sqrt(np.maximum(2 - 2 * near, 0))
 
-    return _rule(seen, score)
+    return _fitted(seen, score)
 
 
 def residual(seen: Seen, *, dim: int) -> Rule:
@@ -89,7 +88,7 @@ def residual(seen: Seen, *, dim: int) -> Rule:
     the training samples, whose mean is not taken off.
     """
     origin, off = _null(seen, dim)
-    return _rule(seen, lambda _, f: -_length((f - origin) @ off))
+    return _fitted(seen, lambda _, f: -_length((f - origin) @ off))
 
 
 def vim(seen: Seen, *, dim: int) -> Rule:
@@ -101,7 +100,7 @@ def vim(seen: Seen, *, dim: int) -> Rule:
     z, f, _ = _known(seen)
     origin, off = _null(seen, dim)
     alpha = z.max(axis=1).mean() / _length((f - origin) @ off).mean()
-    return _rule(seen, lambda z, f: _log_sum(z) - alpha * _length((f - origin) @ off))
+    return _fitted(seen, lambda z, f: _log_sum(z) - alpha * _length((f - origin) @ off))
 
 
 def rmd(seen: Seen) -> Rule:
@@ -114,11 +113,11 @@ def rmd(seen: Seen) -> Rule:
     mean = f.mean(axis=0)
     whiten = _whitening(f - mean)
 
-    def rule(out: Outputs, *, known: int) -> np.ndarray:
-        moved = (_features(out, known) - mean) @ whiten
-        return near(out, known=known) + (moved**2).sum(axis=1)
+    def score(z: np.ndarray, f: np.ndarray) -> np.ndarray:
+        moved = (f - mean) @ whiten
+        return near(Outputs(z, f), known=seen.known) + (moved**2).sum(axis=1)
 
-    return rule
+    return _fitted(seen, score)
 
 
 def fdbd(seen: Seen) -> Rule:
@@ -137,7 +136,7 @@ def fdbd(seen: Seen) -> Rule:
         gaps = (z.max(axis=1, keepdims=True) - z) / apart[z.argmax(axis=1)]
         return gaps.sum(axis=1) / (len(w) - 1) / _positive(_length(f - mean))
 
-    return _rule(seen, score)
+    return _fitted(seen, score)
 
 
 def nci(seen: Seen, *, alpha: float) -> Rule:
@@ -148,7 +147,7 @@ def nci(seen: Seen, *, alpha: float) -> Rule:
         along = np.vecdot(w[z.argmax(axis=1)], f - mean) / _positive(_length(f - mean))
         return along + alpha * np.abs(f).sum(axis=1)
 
-    return _rule(seen, score)
+    return _fitted(seen, score)
 
 
 def she(seen: Seen) -> Rule:
@@ -159,7 +158,7 @@ def she(seen: Seen) -> Rule:
     if not count.all():
         raise ValueError(f"need a right prediction of each class; class {count.argmin()} has none")
     patterns = np.stack([f[right & (y == c)].mean(axis=0) for c in range(seen.known)])
-    return _rule(seen, lambda z, f: np.vecdot(f, patterns[z.argmax(axis=1)]))
+    return _fitted(seen, lambda z, f: np.vecdot(f, patterns[z.argmax(axis=1)]))
 
 
 def kl_matching(seen: Seen) -> Rule:
@@ -176,7 +175,7 @@ def kl_matching(seen: Seen) -> Rule:
         p, log_p = _softmax(z), z - _log_sum(z)[:, None]
         return -np.min([np.vecdot(p, log_p - log_d) for log_d in typical], axis=0)
 
-    return _rule(seen, score)
+    return _fitted(seen, score)
 
 
 def temperature(out: Outputs, labels: np.ndarray, *, known: int) -> float:
@@ -239,16 +238,9 @@ def zero_shot(images: np.ndarray, texts: np.ndarray, *, temperature: float) -> O
     return Outputs(_unit(images) @ _unit(texts).T / temperature)
 
 
-def _rule(seen: Seen, score: Score) -> Rule:
-    """The score, of known logits (N, K) and features (N, D), for outputs as those in training."""
-    size = seen.known, _known(seen)[1].shape[1]
-
-    def rule(out: Outputs, *, known: int) -> np.ndarray:
-        features = _features(out, known)
-        _same(size, (known, features.shape[1]))
-        return score(_logits(out, known)[:, :known], features)
-
-    return rule
+def _fitted(seen: Seen, score: Score) -> Rule:
+    """The score as a rule for outputs as those in training."""
+    return _rule((seen.known, _known(seen)[1].shape[1]), score)
 
 
 def _known(seen: Seen) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

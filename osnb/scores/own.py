@@ -151,9 +151,7 @@ def _renamed(columns: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], 
     return columns, notes
 
 
-def _numbered(
-    columns: dict[str, np.ndarray],
-) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+def _numbered(columns: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
     """The columns with text labels and predictions as numbers, and the names of the classes.
 
     Raises:

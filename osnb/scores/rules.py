@@ -23,6 +23,7 @@ from osnb.base.labels import NEGATIVE
 from osnb.base.outputs import Outputs
 
 Rule = Callable[..., np.ndarray]
+Score = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of logits (N, K) and features (N, D)
 SHIFT = 10_000.0  # libMR fits distances that are moved so that the smallest of the tail is here
 
 
@@ -387,13 +388,11 @@ def mahalanobis(train: Outputs, labels: np.ndarray, *, known: int) -> Rule:
     whiten = _whitening(features - mean[column])
     places = (mean - mean[0]) @ whiten
 
-    def rule(out: Outputs, *, known: int) -> np.ndarray:
-        features = _features(out, known)
-        _same(size, (known, features.shape[1]))
+    def score(_: np.ndarray, features: np.ndarray) -> np.ndarray:
         moved = (features - mean[0]) @ whiten
         return -np.min([((moved - place) ** 2).sum(axis=1) for place in places], axis=0)
 
-    return rule
+    return _rule(size, score)
 
 
 def class_gaussians(train: Outputs, labels: np.ndarray, *, known: int) -> Rule:
@@ -424,11 +423,16 @@ def class_gaussians(train: Outputs, labels: np.ndarray, *, known: int) -> Rule:
             f"class; class {few} has {len(parts[few])}: train longer, or with fewer features"
         )
     gaussians = [_gaussian(part, c) for c, part in enumerate(parts)]
+    return _rule(size, lambda _, f: np.max([_log_density(f, *each) for each in gaussians], axis=0))
+
+
+def _rule(size: tuple[int, int], score: Score) -> Rule:
+    """The score, of known logits (N, K) and features (N, D), for outputs as those in training."""
 
     def rule(out: Outputs, *, known: int) -> np.ndarray:
-        _same(size, (known, np.shape(out.features)[1]))
         features = _features(out, known)
-        return np.max([_log_density(features, *gaussian) for gaussian in gaussians], axis=0)
+        _same(size, (known, features.shape[1]))
+        return score(_logits(out, known)[:, :known], features)
 
     return rule
 
@@ -575,8 +579,4 @@ SCORES = Catalogue(
     max_logit=max_logit,
 )
 MEANS = Catalogue(logits=lambda logits: logits.mean(axis=0), softmax=_mean_softmax)
-POST_HOC = Catalogue(
-    energy=energy,
-    negative_entropy=negative_entropy,
-    feature_norm=feature_norm,
-)
+POST_HOC = Catalogue(energy=energy, negative_entropy=negative_entropy, feature_norm=feature_norm)

@@ -11,11 +11,4 @@ from osnb.train.forward import (
     odin_steps,
     predict,
 )
-from osnb.train.loop import (
-    SCHEDULES,
-    constant,
-    cosine,
-    fit,
-    triangle,
-    warm_restarts_released,
-)
+from osnb.train.loop import SCHEDULES, constant, cosine, fit, triangle, warm_restarts_released

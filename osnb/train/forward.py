@@ -86,7 +86,7 @@ def begin(model: nn.Module, batches: Callable) -> None:
         handle.remove()
 
 
-def mirrored(model: nn.Module, batches: Callable, *, precision: str = "float32") -> Outputs:
+def mirrored(model: nn.Module, batches: Callable) -> Outputs:
     """`predict`, the mean over an image and its mirror image, of logits and of features."""
 
     def look(images: Tensor) -> Outputs:
@@ -94,7 +94,7 @@ def mirrored(model: nn.Module, batches: Callable, *, precision: str = "float32")
         means = ((one[part] + other[part]) / 2 for part in (0, 1))
         return Outputs(*means)
 
-    return predict(model, batches, precision=precision, look=look)
+    return predict(model, batches, look=look)
 
 
 PRECISIONS = Catalogue(float32=None, bfloat16=torch.bfloat16)  # what autocast lowers to, if at all
@@ -110,12 +110,7 @@ DROPOUTS = (
 
 
 def odin(
-    model: nn.Module,
-    batches: Callable,
-    *,
-    temperature: float,
-    epsilon: float | Sequence[float],
-    precision: str = "float32",
+    model: nn.Module, batches: Callable, *, temperature: float, epsilon: float | Sequence[float]
 ) -> Outputs:
     """ODIN, in Liang et al. 2018; `max_softmax` of it is the paper's score.
 
@@ -133,7 +128,6 @@ def odin(
         epsilon: >= 0, in the unit of the images that the batches hold; one for all or one per
             channel. Kim et al. step in normalised pixels by it over the channel's standard
             deviation, which is epsilon in pixels (`models.normalising`).
-        precision: as in `predict`.
 
     Returns:
         As `predict`. With T = 1 and epsilon = 0 the same bytes.
@@ -141,8 +135,7 @@ def odin(
     Raises:
         ValueError: a setting is out of range.
     """
-    settings = {"temperature": temperature, "epsilons": [epsilon]}
-    return odin_steps(model, batches, **settings, precision=precision)[0]
+    return odin_steps(model, batches, temperature=temperature, epsilons=[epsilon])[0]
 
 
 def odin_steps(
@@ -151,7 +144,6 @@ def odin_steps(
     *,
     temperature: float,
     epsilons: Sequence[float | Sequence[float]],
-    precision: str = "float32",
 ) -> list[Outputs]:
     """`odin` for each of several epsilons, whose steps go along one gradient, computed once.
 
@@ -172,13 +164,11 @@ def odin_steps(
         logits = torch.stack([out.logits / temperature for out in outs], dim=1)
         return Outputs(logits, torch.stack([out.features for out in outs], dim=1))
 
-    out = predict(model, batches, precision=precision, look=look)
+    out = predict(model, batches, look=look)
     return [Outputs(out.logits[:, i], out.features[:, i]) for i in range(len(steps))]
 
 
-def dropout(
-    model: nn.Module, batches: Callable, *, samples: int, seed: int, precision: str = "float32"
-) -> Outputs:
+def dropout(model: nn.Module, batches: Callable, *, samples: int, seed: int) -> Outputs:
     """Monte Carlo dropout, in Gal & Ghahramani 2016: the mean softmax over random networks.
 
     Only modules of `DROPOUTS` are random; batch norm and all else stay in evaluation mode.
@@ -189,7 +179,6 @@ def dropout(
         samples: passes of each batch, >= 1; Kim et al. 2021 take 50.
         seed: of the masks, which also follow from how the rows are cut into batches. The random
             numbers outside are left as they were.
-        precision: as in `predict`.
 
     Returns:
         Logits: log of the mean softmax, whose softmax is the mean itself; features: their mean.
@@ -215,4 +204,4 @@ def dropout(
     where = next(model.parameters()).device
     with torch.random.fork_rng([where] if where.type == "cuda" else []):
         torch.manual_seed(seed)
-        return predict(model, batches, precision=precision, look=look)
+        return predict(model, batches, look=look)

@@ -19,7 +19,7 @@ from torch.optim import Optimizer
 from osnb.base import workbook
 from osnb.base.catalogue import Catalogue
 from osnb.base.outputs import Outputs
-from osnb.train import begun, checkpoint, ranks
+from osnb.train import checkpoint, ranks
 from osnb.train.forward import device, forward
 from osnb.train.ranks import Line, interruptible
 
@@ -115,20 +115,15 @@ class Run:
     def __post_init__(self):
         self.directory = Path(self.directory)
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.rates = begun.rates(self.optimizer)
+        self.rates = checkpoint.rates(self.optimizer)
         self.history: list[dict[str, float]] = []
         self.called = self.model  # in several processes, what averages their gradients
-        self.first_weights = begun.sums(self.model.state_dict())
-        self.identity = {
-            "network": begun.network(self.model),
-            "loss": begun.code(self.loss),
-            "optimizer": begun.optimizer(self.optimizer),
-            "schedule": begun.schedule(self.schedule),
-            "batches of an epoch": len(self.batches),
-        }
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        own = {name: value for name, value in own.items() if isinstance(value, int | float | str)}
-        self.identity |= {k: v for k, v in own.items() if k not in ("patience", "every")}
+        self.first_weights = checkpoint.sums(self.model.state_dict())
+        parts = self.model, self.loss, self.optimizer, self.schedule
+        self.identity = checkpoint.identity(*parts) | {"batches of an epoch": len(self.batches)}
+        names = [field.name for field in fields(self) if field.name not in ("patience", "every")]
+        own = {name: getattr(self, name) for name in names}
+        self.identity |= {k: v for k, v in own.items() if isinstance(v, int | float | str)}
         self._begin()
 
     def _begin(self) -> None:
@@ -174,8 +169,8 @@ class Run:
         """
         was = state.get("identity", {})
         names = [name for name, told in self.identity.items() if told != was.get(name)]
-        starts = (state.get("first_weights", torch.empty(0)), begun.sums(state["model"]))
-        fits = any(begun.alike(self.first_weights, start) for start in starts)
+        starts = (state.get("first_weights", torch.empty(0)), checkpoint.sums(state["model"]))
+        fits = any(checkpoint.alike(self.first_weights, start) for start in starts)
         return names if fits else [*names, "weights at the start"]
 
     def resume(self) -> None:
@@ -213,7 +208,13 @@ class Run:
                 kept = line.clock()
                 if wish == STOP:
                     raise KeyboardInterrupt(f"kept after step {self.step} of epoch {number}")
-        self._finite(number)
+        step = int(ranks.largest(self.first_bad))
+        if step >= 0:
+            raise FloatingPointError(
+                f"the loss is not finite at step {step + 1} of epoch {number}: lower the learning "
+                f"rate ({self.optimizer.param_groups[0]['lr']:g}); epoch {number - 1} is kept in "
+                f"{self.directory}"
+            )
 
     def _seed(self, epoch: int) -> int:
         """Of an epoch in this process; epoch 0 is what comes before all of them."""
@@ -257,7 +258,9 @@ class Run:
             "learning_rate": self.optimizer.param_groups[0]["lr"],
             "loss": ranks.total(self.loss_sum).item() / self.samples,
         }
-        self.history.append(row | ranks.from_first(self._validated))
+        if ranks.number() == 0:
+            row |= {key: float(value) for key, value in self.validate(self.model).items()}
+        self.history.append(ranks.gathered(row)[0])
         self._begin()
         if ranks.number() == 0 and _best(self.history) == len(self.history):
             # first, so that a run killed in between repeats this epoch and writes it again
@@ -266,9 +269,6 @@ class Run:
         self.keep()
         self.frame()
         return self.history[-1]
-
-    def _validated(self) -> dict[str, float]:
-        return {key: float(value) for key, value in self.validate(self.model).items()}
 
     def keep(self) -> None:
         """Write the checkpoint: one process does, with what all of them know."""
@@ -301,15 +301,6 @@ class Run:
             with workbook.writing(self.directory / "history.parquet") as aside:
                 history.to_parquet(aside, index=False)
         return history
-
-    def _finite(self, number: int) -> None:
-        step = int(ranks.largest(self.first_bad))
-        if step >= 0:
-            raise FloatingPointError(
-                f"the loss is not finite at step {step + 1} of epoch {number}: lower the learning "
-                f"rate ({self.optimizer.param_groups[0]['lr']:g}); epoch {number - 1} is kept in "
-                f"{self.directory}"
-            )
 
     @contextmanager
     def _explained(self, number: int, images: int):

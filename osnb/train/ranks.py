@@ -11,6 +11,7 @@ loopback, and unpickle nothing of what they exchange. Their job comes through a 
 owner; they end when its other end is closed, however the owner has ended.
 """
 
+import faulthandler
 import io
 import json
 import os
@@ -33,6 +34,8 @@ RESTARTS = 3
 TALK = 20  # steps between two of them in which processes agree on stopping
 TOLD = "osnb: "
 INTERRUPTED = 130  # exit code of a process that has kept its step
+JOIN = 60  # seconds that processes may take to meet
+WORK = "import sys; from osnb.train import ranks; ranks.work(sys.argv[1])"  # a process's program
 LOOPBACK = "lo" if sys.platform == "linux" else "lo0"
 
 
@@ -78,11 +81,6 @@ def _reduced(value: Tensor, how) -> Tensor:
     if count() > 1:
         distributed.all_reduce(value, how)
     return value
-
-
-def from_first(compute: Callable[[], Any]) -> Any:
-    """What process 0 computes, in every process."""
-    return gathered(compute() if number() == 0 else None)[0]
 
 
 def gathered(value: Any) -> list:
@@ -174,7 +172,7 @@ def _worker(number: int, devices: int, store: str, out: int) -> subprocess.Popen
     named = {"OSNB_RANK": f"{number} {devices}", "OMP_NUM_THREADS": str(torch.get_num_threads())}
     named |= {"GLOO_SOCKET_IFNAME": LOOPBACK, "NCCL_SOCKET_IFNAME": LOOPBACK}
     return subprocess.Popen(
-        [sys.executable, "-m", "osnb.train.worker", store],
+        [sys.executable, "-c", WORK, store],
         env=os.environ | named,
         stdin=subprocess.PIPE,
         stdout=out,
@@ -182,6 +180,39 @@ def _worker(number: int, devices: int, store: str, out: int) -> subprocess.Popen
         start_new_session=True,
         pass_fds=[int(lock) for lock in os.environ.get("OSNB_LOCK", "").split()],
     )
+
+
+def work(store: str) -> None:
+    """Join the others through the file `store`, then do the job that our owner has written."""
+    import cloudpickle
+
+    size = int.from_bytes(sys.stdin.buffer.read(8), "big")
+    content = sys.stdin.buffer.read(size)
+    threading.Thread(target=_end_with_owner, daemon=True).start()
+    rank, world = map(int, os.environ["OSNB_RANK"].split())
+    cuda = torch.cuda.is_available()
+    if cuda:
+        torch.cuda.set_device(rank)
+    # gloo sometimes waits for ever; who does not meet the others starts again
+    faulthandler.dump_traceback_later(JOIN, exit=True)
+    meet = {"store": distributed.FileStore(store, world), "rank": rank, "world_size": world}
+    distributed.init_process_group("nccl" if cuda else "gloo", **meet)
+    faulthandler.cancel_dump_traceback_later()
+    try:
+        cloudpickle.loads(content)()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        tell({"error": f"{type(error).__name__}: {error}"[:2000]}, every=True)
+        raise
+    finally:
+        distributed.destroy_process_group()
+
+
+def _end_with_owner() -> None:
+    """End as soon as the owner's end of the pipe is closed, by itself or by its death."""
+    os.read(0, 1)
+    os._exit(1)
 
 
 def _given(process: subprocess.Popen, job: bytes, processes: list[subprocess.Popen]) -> None:
@@ -254,7 +285,8 @@ class Line:
     def __init__(self, epochs: int, done: int, steps: int):
         from tqdm import tqdm
 
-        kernel = "ipykernel" in sys.modules and _in_kernel()
+        ipython = sys.modules.get("IPython")
+        kernel = ipython is not None and hasattr(ipython.get_ipython(), "kernel")
         self.epochs, self.steps, self.row = epochs, steps, {"epoch": done}
         self.images, self.began = 0, self.clock()
         self.bar = tqdm(
@@ -316,9 +348,3 @@ class _Display:
 
     def flush(self) -> None:
         """Nothing is held back."""
-
-
-def _in_kernel() -> bool:
-    from IPython import get_ipython
-
-    return hasattr(get_ipython(), "kernel")

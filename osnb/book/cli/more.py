@@ -178,7 +178,7 @@ def protocol(
         return
     from osnb.datasets import READERS
 
-    files = READERS[reader](images).rows
+    files = READERS.bind(reader, root=images)().rows
     classes = rule(available=set(files["wnid"]))
     if "path" in files:
         files = files.assign(sample=files["path"])

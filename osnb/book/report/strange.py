@@ -17,7 +17,7 @@ import pandas as pd
 
 from osnb.base import tables, workbook
 from osnb.book import record, runs
-from osnb.experiment import pretraining
+from osnb.protocols import hierarchy
 
 TAGS = "a blockquote br code div em h1 h2 h3 h4 h5 h6 hr img li ol p pre span strong ul"
 TAGS += " table tbody td th thead tr"
@@ -103,13 +103,13 @@ def build() -> Path:
 
 
 def _pretrained(run: dict[str, Any]) -> str:
-    """Which unknown classes the network of a training could have seen before; see `pretraining`."""
+    """Which unknown classes the network of a training could have seen: `hierarchy.seen`."""
     file = workbook.out() / "runs" / run["notebook"] / run["run"] / "scores.parquet"
     if not file.is_file():
         return ""
     table, of = tables.read(file), defaultdict(list)
     for name in table.loc[table["role"] == "unknown", "class"].unique():
-        of[pretraining.seen(table.attrs["settings"]["network"], name)].append(name)
+        of[hierarchy.seen(table.attrs["settings"]["network"], name)].append(name)
     return "; ".join(f"{answer}: {', '.join(names)}" for answer, names in sorted(of.items()))
 
 

@@ -87,14 +87,7 @@ class Decoder(nn.Module):
     """
 
     def __init__(
-        self,
-        *,
-        classes: int,
-        features: int,
-        channels: int,
-        size: int,
-        width: int,
-        latent: int,
+        self, *, classes: int, features: int, channels: int, size: int, width: int, latent: int
     ):
         """As many classes and features; all else as `osrci.generator` and `run` take it."""
         super().__init__()

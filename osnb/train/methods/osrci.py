@@ -17,7 +17,7 @@ from torch.optim import Adam, Optimizer
 
 from osnb.base import workbook
 from osnb.base.labels import NEGATIVE
-from osnb.train import begun, checkpoint
+from osnb.train import checkpoint
 from osnb.train.forward import first_look, forward, image_shape
 from osnb.train.loop import Run, constant
 
@@ -171,9 +171,9 @@ class Gan(Stage):
         folder = self.directory.parent / COUNTERFACTUALS
         folder.mkdir(exist_ok=True)
         networks = self.model, *map(self.companions.get, ("encoder", "generator"))
-        of = torch.cat([begun.sums(part.state_dict()) for part in networks])
+        of = torch.cat([checkpoint.sums(part.state_dict()) for part in networks])
         kept = checkpoint.newest(folder) or {}
-        if not begun.alike(kept.get("of", of[:0]), of):  # none yet, or of other networks
+        if not checkpoint.alike(kept.get("of", of[:0]), of):  # none yet, or of other networks
             for part in networks:
                 part.eval()
             real = (batch.to(self.where) for batch in _first(self.batches, count))

@@ -12,13 +12,13 @@
 
 import copy
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+from torch.utils.hooks import RemovableHandle
 
 from osnb.base.outputs import Outputs
 from osnb.datasets import augment
@@ -29,14 +29,6 @@ from osnb.train.methods.arpl_cs import beside
 
 CORRECTNESS = "correctness"  # the name of the record of CRL in the checkpoint
 DETECTOR = "detector"  # and that of the detector of VOS
-
-
-class Record(nn.Module):
-    """How often each of N training samples has been right: `right` (N,) int64."""
-
-    def __init__(self, samples: int):
-        super().__init__()
-        self.register_buffer("right", torch.zeros(samples, dtype=torch.int64))
 
 
 @dataclass(kw_only=True)
@@ -67,7 +59,9 @@ class Ranked(Run):
             raise ValueError(f"need batches with `labels` >= 0, one per sample; got {came}")
         super().__post_init__()
         self.true = labels.to(self.where)
-        self.companions[CORRECTNESS] = Record(len(labels)).to(self.where)
+        record = nn.Module()  # how often each of N training samples has been right, (N,) int64
+        record.register_buffer("right", torch.zeros_like(self.true))
+        self.companions[CORRECTNESS] = record
         self.batches = copy.copy(self.batches)
         self.batches.labels = torch.arange(len(labels))
 
@@ -330,18 +324,11 @@ def largest_spare(logits: Tensor, known: int) -> Tensor:
     return torch.cat([first, spare.amax(dim=1, keepdim=True)], dim=1)
 
 
-@contextmanager
-def mixing(layer: nn.Module, partner: Tensor, share: float) -> Iterator[None]:
-    """Let a layer give share x + (1 - share) x[partner] of what it gives, x, for a while."""
-
-    def mix(_layer: nn.Module, _given: tuple, x: Tensor) -> Tensor:
-        return share * x + (1 - share) * x[partner.to(x.device)]
-
-    hook = layer.register_forward_hook(mix)
-    try:
-        yield
-    finally:
-        hook.remove()
+def mixing(layer: nn.Module, partner: Tensor, share: float) -> RemovableHandle:
+    """Let a layer give share x + (1 - share) x[partner] of what it gives, x, in a with block."""
+    return layer.register_forward_hook(
+        lambda _layer, _given, x: share * x + (1 - share) * x[partner.to(x.device)]
+    )
 
 
 def runner_up(out: Outputs, labels: Tensor) -> tuple[Outputs, Tensor]:
