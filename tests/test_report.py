@@ -96,9 +96,12 @@ def headless(project):
 
 @contextmanager
 def elsewhere(folder):
-    """A project in a folder of its own, for the fixtures of this module."""
+    """A project in a folder of its own, whose documentation is one page: test_docs has all."""
     with pytest.MonkeyPatch.context() as patch:
         made = Project(folder / "project")
+        (folder / "docs").mkdir()
+        (folder / "docs" / "index.md").write_text("# Documentation\n")
+        patch.setattr(report, "DOCS", folder / "docs")
         patch.setattr(workbook, "root", lambda: made.folder)
         patch.setenv("OSNB_OUT", str(made.folder))
         yield made
@@ -115,6 +118,7 @@ def site(tmp_path_factory):
 @pytest.fixture
 def built(site, monkeypatch):
     """The folder of that report, with the project in place for another build."""
+    monkeypatch.setattr(report, "DOCS", site[0].parent / "docs")
     monkeypatch.setattr(workbook, "root", lambda: site[0])
     monkeypatch.setenv("OSNB_OUT", str(site[0]))
     return site[1].parent
@@ -375,8 +379,8 @@ def test_nothing_changed_is_nothing_done_and_a_change_is_read_alone(built, monke
 
 @pytest.mark.slow
 def test_a_number_that_was_edited_is_said_to_be(built, monkeypatch):
-    before = report.remark(report.build())
     monkeypatch.setattr(report, "sphinx", lambda work: None)
+    before = report.remark(report.build())
     assert re.fullmatch(r"0 of \d+ figures.* follow, .*do not; osnb verify says why", before)
     table = workbook.root() / "figures" / NOTEBOOKS[1] / "mini" / "table_2a.csv"
     good = table.read_text()
@@ -397,6 +401,19 @@ def test_a_notebook_without_a_heading_is_in_the_report_under_its_name(pages, bui
 
 
 @pytest.mark.slow
+def test_a_page_that_is_gone_is_gone_from_the_report_and_its_lists(built, tmp_path):
+    page, run = (folder / NOTEBOOKS[1] for folder in (built, workbook.out() / "runs"))
+    assert (page / "mini.html").is_file()
+    shutil.move(run, tmp_path / "gone")
+    assert report.build() == built / "index.html"
+    assert not (page / "mini.html").exists()
+    index = Page(built / "index.html")
+    assert all("13_palechor_results/mini.html" not in x for x in index.links)
+    assert "No run is finished here" in index.text
+    shutil.move(tmp_path / "gone", run)
+
+
+@pytest.mark.slow
 def test_a_build_that_fails_says_why_and_leaves_the_report_as_it_was(built):
     before = {path: path.read_bytes() for path in built.rglob("*") if path.is_file()}
     notebook = workbook.root() / "notebooks" / f"{NOTEBOOKS[0]}.ipynb"
@@ -408,19 +425,6 @@ def test_a_build_that_fails_says_why_and_leaves_the_report_as_it_was(built):
     assert {path: path.read_bytes() for path in built.rglob("*") if path.is_file()} == before
     assert not [name for name in os.listdir(built.parent) if name.startswith(".report-")]
     notebook.write_text(good)
-
-
-@pytest.mark.slow
-def test_a_page_that_is_gone_is_gone_from_the_report_and_its_lists(built, tmp_path):
-    page, run = (folder / NOTEBOOKS[1] for folder in (built, workbook.out() / "runs"))
-    assert (page / "mini.html").is_file()
-    shutil.move(run, tmp_path / "gone")
-    assert report.build() == built / "index.html"
-    assert not (page / "mini.html").exists()
-    index = Page(built / "index.html")
-    assert all("13_palechor_results/mini.html" not in x for x in index.links)
-    assert "No run is finished here" in index.text
-    shutil.move(tmp_path / "gone", run)
 
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" onload="STOLEN()"><script>STOLEN()</script></svg>'
