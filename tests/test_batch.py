@@ -94,11 +94,10 @@ def gone(pids, seconds=20):
     return not [each for each in alive if each.status() != psutil.STATUS_ZOMBIE]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_batch_is_made_once_and_then_skipped_but_for_what_failed(several, workers):
+def test_a_batch_is_made_once_and_then_skipped_but_for_what_failed(several):
     several.add("raises_in_third_cell", "20_raises")
     several.write("20_raises", "run: bad\n", run="bad")
-    words = ("reproduce", "--workers", workers, "--json", "-")
+    words = ("reproduce", "--workers", 2, "--json", "-")
     code, told = ended(several.start(*words))
     assert (code, told["done"], told["failed"]) == (1, RUNS + 1, 1)
     reasons = {x["notebook"]: x["reason"] for x in told["runs"] if x["state"] == "failed"}
@@ -131,9 +130,8 @@ time.sleep(600)
 """
 
 
-@pytest.mark.parametrize("victim", ["osnb", "kernel"])
-@pytest.mark.parametrize("workers", [1, 2])
-def test_after_a_kill_nothing_of_a_run_goes_on_or_lies_about(several, tmp_path, workers, victim):
+@pytest.mark.parametrize(("victim", "workers"), [("osnb", 1), ("osnb", 2), ("kernel", 1)])
+def test_after_a_kill_nothing_of_a_run_goes_on_or_lies_about(several, tmp_path, victim, workers):
     """Not even what its notebook has started in a session of its own; till then it is locked."""
     (tmp_path / "temporary").mkdir()
     book = several.folder / "notebooks" / "10_fixture_train.ipynb"
@@ -168,10 +166,9 @@ def free(project, n):
     return False
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_what_a_killed_command_left_is_finished_by_the_next(several, workers):
+def test_what_a_killed_command_left_is_finished_by_the_next(several):
     fill(several, RUNS)
-    process = several.start("reproduce", "--workers", workers)
+    process = several.start("reproduce", "--workers", 2)
     pids = kernel(several, 0)
     process.kill()
     process.communicate()
@@ -179,7 +176,7 @@ def test_what_a_killed_command_left_is_finished_by_the_next(several, workers):
     states = Counter(x["state"] for x in project_runs(several))
     assert set(states) <= {"interrupted", "done"}
     assert states["interrupted"] >= RUNS - 1
-    code, told = ended(several.start("reproduce", "--workers", workers, "--json", "-"))
+    code, told = ended(several.start("reproduce", "--workers", 2, "--json", "-"))
     assert (code, told["failed"]) == (0, 0)
     assert all_done(several)
 

@@ -72,7 +72,10 @@ def answers(loss: Loss, *, seed: int, negatives: float) -> dict[tuple[str, str],
     workbook.seed_all(seed)
     digits = datasets.READERS["digits"](seed=seed)
     rows = protocols.images(datasets.digit_classes(), digits.rows)
-    network = _trained(loss, digits, _shown(rows, negatives), seed)
+    shown = rows[rows["split"] == "train"]
+    place = shown.groupby("wnid").cumcount() / shown.groupby("wnid")["sample"].transform("size")
+    shown = shown[(shown["role"] == "known") | (place < negatives)]
+    network = _trained(loss, digits, shown, seed)
     letters = datasets.READERS["glyphs"](seed=seed)
     unseen = letters.rows.assign(role="unknown", label=UNKNOWN)
     found = {key: _asked(network, digits, part) for key, part in rows.groupby(["split", "role"])}
@@ -286,13 +289,6 @@ def _above_half(out: Outputs, *, known: int) -> np.ndarray:
 def _tenths(out: Outputs, *, known: int) -> np.ndarray:
     """The largest softmax probability, rounded to tenths."""
     return scores.max_softmax(out, known=known).round(1)
-
-
-def _shown(rows: pd.DataFrame, negatives: float) -> pd.DataFrame:
-    """The training rows, with the first of each negative class's."""
-    part = rows[rows["split"] == "train"]
-    place = part.groupby("wnid").cumcount() / part.groupby("wnid")["sample"].transform("size")
-    return part[(part["role"] == "known") | (place < negatives)]
 
 
 def _trained(loss: Loss, images: datasets.Images, rows: pd.DataFrame, seed: int) -> torch.nn.Module:

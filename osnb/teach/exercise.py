@@ -43,17 +43,6 @@ def ranking(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return np.append(known, unknown).round(rng.choice([0, 3]))[order], right[order]
 
 
-def at_rate(rng: np.random.Generator) -> dict[str, Any]:
-    """Arguments of `metrics.ccr_at_fpr` by name: those of `scores`, and fpr in (0, 1].
-
-    About every second rate is one that a threshold can meet exactly.
-    """
-    known, correct, unknown = scores(rng)
-    met = rng.integers(1, len(unknown), endpoint=True) / len(unknown)
-    fpr = float(rng.choice([met, rng.uniform(0.01, 1)]))
-    return {"known": known, "correct": correct, "unknown": unknown, "fpr": fpr}
-
-
 def resamples(rng: np.random.Generator) -> tuple[np.ndarray]:
     """Arguments of `metrics.interval`: values (1 + R,) of the sample and of its resamples.
 
@@ -62,12 +51,6 @@ def resamples(rng: np.random.Generator) -> tuple[np.ndarray]:
     values = rng.normal(0, 1, rng.integers(5, 40)).round(3)
     values[0] = rng.choice([-5, 5])
     return (values,)
-
-
-def logits(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Logits (N, C) and labels (N,) in [0, C) or -1."""
-    rows, classes = rng.integers(1, 5), rng.integers(2, 5)
-    return rng.normal(0, 3, (rows, classes)), rng.integers(-1, classes, rows)
 
 
 def check(mine: Callable, theirs: Callable, *, cases: int = 50, **settings: Any) -> None:
@@ -83,8 +66,7 @@ def check(mine: Callable, theirs: Callable, *, cases: int = 50, **settings: Any)
         theirs: the package's function.
         cases: number of random inputs.
         inputs: makes one case from a generator: a tuple of arguments or a dict of keyword
-            arguments; `scores`, `sides`, `ranking`, `at_rate`, `resamples`, `logits`, or the
-            notebook's own.
+            arguments; `scores`, `sides`, `ranking`, `resamples`, or the notebook's own.
         own: whether `mine` may call nothing of the package, rather than not what `theirs` calls.
         conventions: values of `theirs`' argument convention that a reader may have followed.
         seed: of the inputs, 0 if not given; the same seed gives the same inputs.

@@ -148,8 +148,19 @@ def refused(folder: Path) -> list[str]:
 
 
 def make_student(folder: Path, readme: str) -> None:
-    """Fill the folder with the students' copy; `readme`: the page that is its README."""
-    _shared(folder, readme)
+    """Fill the folder with the students' copy: set-up, package, params, the miniatures' results.
+
+    Args:
+        folder: an empty one.
+        readme: the page that is its README.
+    """
+    root = workbook.root()
+    for path in sorted(path for pattern in SHARED for path in root.glob(pattern)):
+        target = folder / path.relative_to(root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    shutil.copytree(workbook.PACKAGE, folder / "osnb", ignore=NEVER)
+    (folder / "README.md").write_text(page(f"{readme}.md"), encoding="utf8")
     learn(folder / "notebooks")
 
 
@@ -209,18 +220,6 @@ def page(name: str) -> str:
     pages = Path(__file__).parent / "pages"
     text = Template((pages / name).read_text(encoding="utf8"))
     return text.safe_substitute(start=(pages / "start.md").read_text(encoding="utf8").rstrip("\n"))
-
-
-def _shared(folder: Path, readme: str) -> None:
-    """What both copies have: set-up, package, params, the miniatures' results, a README."""
-    root = workbook.root()
-    (folder / "notebooks").mkdir()
-    for path in sorted(path for pattern in SHARED for path in root.glob(pattern)):
-        target = folder / path.relative_to(root)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
-    shutil.copytree(workbook.PACKAGE, folder / "osnb", ignore=NEVER)
-    (folder / "README.md").write_text(page(f"{readme}.md"), encoding="utf8")
 
 
 def grading(settings: Any) -> None:
