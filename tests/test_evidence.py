@@ -302,7 +302,7 @@ def test_unified_aurcs_have_a_difference_only_where_the_pool_is_as_large_as_tabl
     path = tmp_path / "scores.parquet"
     columns = [*tables.COLUMNS, "odin"]
     tables.write(path, frame[columns], {"notebook": "n", "run": "r", "parameters": {}})
-    pools = kim2021.pools(pd.DataFrame([{"run": "r", "place": "imagenet", "path": str(path)}]))
+    pools = kim2021.pools(pd.DataFrame([{"place": "imagenet", "path": str(path)}]))
     assert pools["alike"].tolist() == [alike]
     rows = {"place": ["imagenet", "ImageNet", "cifar"], "task": ["unknown", "near", "unknown"]}
     compared = pd.DataFrame(rows).assign(difference=0.1, within="no")

@@ -119,13 +119,15 @@ def pools(runs: pd.DataFrame) -> pd.DataFrame:
         2), and alike (whether every run has that many).
     """
     test = tables.published("kim2021", "table2").set_index("dataset").groupby("benchmark")["test"]
-    rows, scores = [], tables.stack(runs, "place")
-    for place, part in scores[scores["role"].isin(["known", "unknown"])].groupby("place"):
-        there = test.get_group(IN_TABLE_2[place])
-        pooled = part if "Gaussian" in there else part[part["source"] != NOISE]
-        sizes, paper = pooled.groupby("run").size(), int(there.sum())
-        alike = bool((sizes == paper).all())
-        rows.append((place, int(sizes.min()), int(sizes.max()), paper, alike))
+    rows = []
+    for place, part in runs.groupby("place"):
+        there, sizes = test.get_group(IN_TABLE_2[place]), []
+        for scores in map(tables.read, part["path"]):
+            pooled = scores["role"].isin(["known", "unknown"])
+            pooled &= ("Gaussian" in there) | (scores["source"] != NOISE)
+            sizes.append(int(pooled.sum()))
+        paper = int(there.sum())
+        rows.append((place, min(sizes), max(sizes), paper, {*sizes} == {paper}))
     return pd.DataFrame(rows, columns=["place", "fewest", "most", "paper", "alike"])
 
 

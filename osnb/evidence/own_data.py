@@ -164,12 +164,11 @@ def table(*, resamples: int = 1000) -> pd.DataFrame:
     why = [barred(cell) for cell in records]
     gap = (both["own"] - both["value"]).where([not x for x in why]).astype(float)
     steps = [gap.abs() <= 1e-9 + POINT, gap.abs() <= 1e-9 + 2 * POINT, gap.notna()]
-    within = np.select(steps, ["1", "2", "further"], "")
-    facts = [x or otherwise(cell) for x, cell in zip(why, records, strict=True)]
-    unexplained = (within == "further") & (np.array(facts) == "")
-    both["reason"] = np.where(unexplained, "no reason found: same settings", facts)
+    both = both.assign(within=np.select(steps, ["1", "2", "further"], ""), difference=gap)
+    both["reason"] = [x or otherwise(cell) for x, cell in zip(why, records, strict=True)]
+    unexplained = (both["within"] == "further") & (both["reason"] == "")
+    both["reason"] = both["reason"].mask(unexplained, "no reason found: same settings")
     both["epochs"] = both["own_epochs"].astype(str) + " of " + both["epochs"].astype(str)
-    both = both.assign(within=within, difference=gap)
     both = both.rename(columns={"value": "print", "own": "ours"})
     columns = ["paper", "artefact", *KEY, "method", "print", "ours", "difference", "low", "high"]
     columns += ["unit", "sd", "of", "epochs", "within", "reason", "variation", "solved", "run"]

@@ -98,7 +98,8 @@ def _ends(name: str, interval) -> dict[str, float]:
 
 def _weights(own, other, unit: str, draws: dict[str, int]) -> tuple:
     """Of the draws, for the known samples and for those of the other role."""
-    known, ids = own.label >= 0, own.unit if len(own.unit) else own.label
+    known = own.label >= 0
+    ids = own.unit if len(own.unit) else own.label
     if unit == "sample":
         ids = np.arange(len(known))
     elif other.any() and not len(own.unit):
