@@ -266,14 +266,16 @@ def test_odin_reads_the_network_itself_and_plain_passes_the_folded_one(small, mo
     parts = exp.parts(experiment.Machine())
     made = predicted.loaded(exp, parts, [small.directory / "checkpoint.pt"])
     norms = {}
-    for name in ("odin", "predict"):
+    for name, said in {"odin_steps": [DUMMY], "predict": DUMMY}.items():
         monkeypatch.setattr(
-            train, name, lambda model, *_, name=name, **__: norms.update({name: model}) or DUMMY
+            train,
+            name,
+            lambda model, *_, name=name, said=said, **__: norms.update({name: model}) or said,
         )
     made.says(parts.test)
-    made._odin(1.0, 0.01, parts.test, None)
+    made._stepped(1.0, 0.01)(parts.test, None)
     norms = {name: models.outside.norms(model) for name, model in norms.items()}
-    assert norms == {"odin": 4, "predict": 0}
+    assert norms == {"odin_steps": 4, "predict": 0}
 
 
 @pytest.mark.parametrize("file", sorted(AUDIT.glob("weights-*")), ids=lambda file: file.name)

@@ -49,10 +49,9 @@ def root() -> Path:
 
 @cache
 def _above(*starts: Path) -> Path:
-    for start in starts:
-        for folder in (start, *start.parents):
-            if (folder / "pyproject.toml").is_file() and (folder / "notebooks").is_dir():
-                return folder
+    for folder in (x for start in starts for x in (start, *start.parents)):
+        if (folder / "pyproject.toml").is_file() and (folder / "notebooks").is_dir():
+            return folder
     if INSTALLED.is_dir():
         return INSTALLED
     raise FileNotFoundError(

@@ -67,16 +67,13 @@ def one_each(rows: pd.DataFrame, place: Path | str) -> pd.DataFrame:
     return rows
 
 
-def kept(
-    rows: pd.DataFrame, load: Callable[..., np.ndarray], shape: tuple, *, together: bool = False
-) -> Images:
+def kept(rows: pd.DataFrame, load: Callable[[int], np.ndarray], shape: tuple) -> Images:
     """Small images that stay in memory, each made when it is first read.
 
     Args:
         rows: as in `Images`, N of them.
-        load: position to (channels, S, S) uint8; `together`, (n,) positions to n of them.
+        load: position to (channels, S, S) uint8.
         shape: (channels, S, S).
-        together: make all that are new in a batch by one call.
     """
     pixels = np.empty((len(rows), *shape), np.uint8)  # takes no memory before it is written to
     done = np.zeros(len(rows), bool)
@@ -84,9 +81,9 @@ def kept(
     def read(positions: np.ndarray) -> Tensor:
         positions = np.array(positions)  # a copy: torch warns about read-only ones
         new = positions[~done[positions]]
-        for part in [new] if together else new.tolist():
-            pixels[part] = load(part)
-            done[part] = True
+        for position in new.tolist():
+            pixels[position] = load(position)
+            done[position] = True
         return torch.from_numpy(pixels)[torch.from_numpy(positions)]
 
     return Images(one_each(rows, "a data set"), read, shape)

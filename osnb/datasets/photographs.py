@@ -25,6 +25,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from shutil import disk_usage
@@ -134,13 +135,12 @@ def _decoded(data: bytes) -> np.ndarray | None:
     None too for a file that simplejpeg has any complaint about, and for one so large that Pillow
     would warn: Pillow then says what it always said.
     """
-    try:
+    with suppress(ValueError):
         height, width, colours, _ = decode_jpeg_header(data)
-        if colours in ("CMYK", "YCCK") or height * width > (Image.MAX_IMAGE_PIXELS or math.inf):
-            return None
-        return decode_jpeg(data, fastdct=False, fastupsample=False)
-    except ValueError:
-        return None
+        usual = height * width <= (Image.MAX_IMAGE_PIXELS or math.inf)
+        if usual and colours not in ("CMYK", "YCCK"):
+            return decode_jpeg(data, fastdct=False, fastupsample=False)
+    return None
 
 
 def _uneven(before: int, after: int) -> bool:
@@ -157,15 +157,11 @@ def _uneven(before: int, after: int) -> bool:
 
 def upright(data: bytes, name: str, short: int) -> np.ndarray:
     """As `resized`, turned as the camera's orientation tag (EXIF) says."""
-    if b"Exif" not in data and b"eXIf" not in data:
-        return resized(data, name, short)
-    try:
-        with Image.open(io.BytesIO(data)) as photo:
-            if photo.getexif().get(TURNED, 1) == 1:
-                return resized(data, name, short)
-            return _by_pillow(_rgb(ImageOps.exif_transpose(photo)), short)
-    except BROKEN:
-        return resized(data, name, short)  # which says what is wrong with it
+    if b"Exif" in data or b"eXIf" in data:
+        with suppress(*BROKEN), Image.open(io.BytesIO(data)) as photo:
+            if photo.getexif().get(TURNED, 1) != 1:
+                return _by_pillow(_rgb(ImageOps.exif_transpose(photo)), short)
+    return resized(data, name, short)  # which says what is wrong with a broken one
 
 
 class Files:

@@ -92,6 +92,10 @@ def _images(network: nn.Module, parts: "Parts") -> dict[str, np.ndarray]:
     return {key: np.concatenate(each) for key, each in rows.items()}
 
 
+def _says(found: Mapping[str, np.ndarray], split: str) -> Outputs:
+    return Outputs(found[f"logits_{split}"], found[f"features_{split}"])
+
+
 def rules(found: Mapping[str, np.ndarray]) -> dict[str, Callable[[Seen], Callable]]:
     """Every rule of the package and of pytorch-ood, as a fit on training images.
 
@@ -101,7 +105,7 @@ def rules(found: Mapping[str, np.ndarray]) -> dict[str, Callable[[Seen], Callabl
     known = int(found["known"])
     labels, held_out = found["label_train"], found["label_val"]
     every = {name: lambda _, rule=rule: rule for name, rule in (SCORES | POST_HOC).items()}
-    right = labels[scores.predicted(Outputs(found["logits_train"]), known=known) == labels]
+    right = labels[scores.predicted(_says(found, "train"), known=known) == labels]
     tail = min(TAIL, np.bincount(right, minlength=known).min())
     how = {"alpha": min(10, known), "distance": "both", "weights": "ranked", "score": "log_odds"}
     of = {"openmax": partial(scores.openmax, tail=int(tail), **how)}
@@ -109,7 +113,7 @@ def rules(found: Mapping[str, np.ndarray]) -> dict[str, Callable[[Seen], Callabl
         every[name] = lambda seen, fit=fit: fit(seen.out, seen.labels, known=seen.known)
     chosen = {}
     if (held_out == NEGATIVE).any() and (held_out >= 0).any():
-        out = found["logits_val"], found["features_val"]
+        out = _says(found, "val")[:2]
         sides = [Outputs(*(part[s] for part in out)) for s in (held_out >= 0, held_out == NEGATIVE)]
         chosen = {name: partial(_best, *GRIDS[name], sides) for name in GRIDS}
     return every | FITTED | chosen | detectors()
@@ -132,18 +136,14 @@ def scored(found: Mapping[str, np.ndarray]) -> tuple[pd.DataFrame, pd.Series]:
     The seconds are those of fitting, choosing and scoring, on this machine.
     """
     known = int(found["known"])
-    layer = found["weight"], found["bias"]
-    parts = {
-        name: Outputs(found[f"logits_{name}"], found[f"features_{name}"])
-        for name in ("train", "test")
-    }
-    seen, seconds = Seen(parts["train"], found["label_train"], known, *layer), {}
+    learnt, test = _says(found, "train"), _says(found, "test")
+    seen = Seen(learnt, found["label_train"], known, found["weight"], found["bias"])
     names = {"label": "label_test", "class": "class_test", "task": "task_test"}
     columns = {name: found[key] for name, key in names.items()}
-    columns["pred"] = scores.predicted(parts["test"], known=known)
+    columns["pred"], seconds = scores.predicted(test, known=known), {}
     for name, fit in rules(found).items():
         start = time.perf_counter()
-        columns[name] = fit(seen)(parts["test"], known=known)
+        columns[name] = fit(seen)(test, known=known)
         seconds[name] = time.perf_counter() - start
     return pd.DataFrame(columns), pd.Series(seconds, name="seconds")
 

@@ -1,10 +1,7 @@
 """What is checked of a benchmark and of code of one's own before anything is trained."""
 
-import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +20,6 @@ from osnb.experiment.parts import STILL, Parts, read, sized
 from osnb.protocols import hierarchy
 
 ROWS, CLASSES, WIDTH = 12, 5, 8  # of the outputs that a loss or a score is tried on
-STEPS = 2  # that are timed
 NEAR = 8  # of 64 bits of each perceptual hash that nearly equal images may differ in
 SHOWN = 5  # pairs of them that are named
 ADVICE = "Where two are one picture, remove one, or give both one `unit` in a csv"
@@ -174,8 +170,6 @@ def benchmark(experiment: Experiment, machine: Machine) -> Iterator[str]:
         classes = rows.loc[rows["role"] == "unknown", "wnid"].unique()
         answers = [f"{name} {hierarchy.seen(network, name)}" for name in classes]
         yield f"could the pretraining have seen the unknown classes? {', '.join(answers)}"
-    if experiment.settings["training"]["name"] == "plain":
-        yield f"about {_seconds(experiment, parts):.0f} s of training on this machine"
 
 
 def _digests(parts: Parts) -> tuple[pd.Series, np.ndarray]:
@@ -240,23 +234,3 @@ def _near(rows: pd.DataFrame, hashes: np.ndarray) -> Iterator[str]:
     if pairs:
         shown = "; ".join(f"{names[j]} and {names[i]}" for j, i in pairs[:SHOWN])
         yield f"on two sides and nearly the same: {shown} ({len(pairs)} in all). {ADVICE}"
-
-
-def _seconds(experiment: Experiment, parts: Parts) -> float:
-    """Of all epochs, from `STEPS` steps of one."""
-    one = f"{experiment.overrides} epochs=1"
-    short = Experiment.named(**experiment.choices, overrides=one)
-    count = STEPS * short.settings["batch_size"]
-    few = pd.concat(
-        [parts.taught.head(count), parts.rows[parts.rows["split"] == "val"].head(count)]
-    )
-    some = replace(parts, rows=few)
-    spent = []
-    for _ in range(2):  # what is only slow the first time is no measure
-        network, criterion = short.network(some), short.criterion(some)
-        with tempfile.TemporaryDirectory() as folder:
-            since = time.monotonic()
-            short.fit(network, criterion, some, Path(folder))
-            spent.append(time.monotonic() - since)
-    share = len(parts.taught) / len(some.taught)
-    return float(np.min(spent)) * share * experiment.settings["epochs"]

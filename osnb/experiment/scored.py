@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -138,7 +138,7 @@ class Scores:
         return {
             "openmax": self._openmax(out, target, how["tail"], how["alpha"]),
             "mahalanobis": self._of(scores.mahalanobis(out, target, known=self.known)),
-            "odin": partial(self._odin, how["temperature"], how["epsilon"]),
+            "odin": self._stepped(how["temperature"], how["epsilon"]),
         }
 
     def latent(self) -> dict[str, Rule]:
@@ -169,25 +169,16 @@ class Scores:
         fits = {setting: self._openmax(out, target, *setting) for setting in settings}
         says = [train.predict(self.still, batches) for batches in pair]
         compared = {setting: [rule(None, out) for out in says] for setting, rule in fits.items()}
-        found = {"odin": _ranked(self._stepped(heats, steps, pair)), "openmax": _ranked(compared)}
+        stepped = {}
+        for heat in heats:
+            sides = [self._odin(heat, steps, batches) for batches in pair]
+            stepped |= {(heat, step): both for step, *both in zip(steps, *sides, strict=True)}
+        found = {"odin": _ranked(stepped), "openmax": _ranked(compared)}
         self.selection = pd.concat(found, names=["rule"]).reset_index("rule")
         heat, step, tail, top = (x for each in found.values() for x in each.iloc[0, :2])
-        best = {"odin": partial(self._odin, heat, step), "openmax": fits[int(tail), int(top)]}
+        best = {"odin": self._stepped(heat, step), "openmax": fits[int(tail), int(top)]}
         nearest = self._of(scores.mahalanobis(out, target, known=self.known))
         return best | {"mahalanobis": nearest}
-
-    def _stepped(
-        self, heats: Sequence[float], steps: Sequence[float], sets: Sequence[Batches]
-    ) -> dict[tuple, list[np.ndarray]]:
-        """ODIN's scores of several sets at each temperature, after each step."""
-        found = {}
-        for heat in heats:
-            how = {"temperature": heat, "epsilons": steps}
-            outs = [train.odin_steps(self.network, batches, **how) for batches in sets]
-            for step, *sides in zip(steps, *outs, strict=True):
-                likely = partial(scores.max_softmax_log_odds, known=self.known)
-                found[heat, step] = list(map(likely, sides))
-        return found
 
     def _seen(self) -> tuple[Outputs, np.ndarray]:
         """What the network says of the training images, unshuffled, and their labels."""
@@ -207,11 +198,13 @@ class Scores:
         """A rule that reads outputs alone."""
         return lambda _, said: np.asarray(rule(said, known=self.known), np.float64)
 
-    def _odin(self, temperature: float, epsilon: float, batches: Batches, _: Any) -> np.ndarray:
-        """Log-odds of the largest softmax after a step of epsilon, at a temperature."""
-        how = {"temperature": temperature, "epsilon": epsilon}
-        twice = train.odin(self.network, batches, **how)
-        return scores.max_softmax_log_odds(twice, known=self.known)
+    def _odin(self, heat: float, steps: Sequence[float], batches: Batches) -> list[np.ndarray]:
+        """Log-odds of the largest softmax after each of some steps, at a temperature."""
+        outs = train.odin_steps(self.network, batches, temperature=heat, epsilons=steps)
+        return [scores.max_softmax_log_odds(out, known=self.known) for out in outs]
+
+    def _stepped(self, heat: float, step: float) -> Rule:
+        return lambda batches, _: self._odin(heat, [step], batches)[0]
 
 
 def _ranked(compared: Mapping[tuple, Sequence[np.ndarray]]) -> pd.DataFrame:

@@ -44,10 +44,10 @@ def network(experiment: "Experiment", parts: Parts) -> nn.Module:
 
 def normalised(network: nn.Module, parts: Parts) -> nn.Module:
     """The network, which normalises its images if the settings say so."""
-    pixels = {"channels": parts.images.shape[0]}
-    pixels |= {"backbone": parts.settings["network"].get("backbone", "")}
-    norm = parts.settings.get("normalise")
-    return models.normalising(network, norm, **pixels) if norm else network
+    if not (norm := parts.settings.get("normalise")):
+        return network
+    backbone = parts.settings["network"].get("backbone", "")
+    return models.normalising(network, norm, channels=parts.images.shape[0], backbone=backbone)
 
 
 def criterion(experiment: "Experiment", parts: Parts) -> Callable:
@@ -109,9 +109,8 @@ def optimizer(settings: Mapping[str, Any], network: nn.Module) -> Optimizer:
     rate = how.pop("learning_rate")
     if name == "sgd":
         return torch.optim.SGD(network.parameters(), lr=rate, **how)
-    betas = how.pop("beta1"), how.pop("beta2")
-    fused = {"fused": True} if how.pop("fused") else {}
-    return torch.optim.AdamW(network.parameters(), lr=rate, betas=betas, **how, **fused)
+    betas, fused = (how.pop("beta1"), how.pop("beta2")), how.pop("fused") or None
+    return torch.optim.AdamW(network.parameters(), lr=rate, betas=betas, fused=fused, **how)
 
 
 # What is measured after every epoch; gamma alone says which epoch is the best.

@@ -49,7 +49,6 @@ def from_timm(
     features: int,
     backbone: str,
     head: str = "linear",
-    pretrained: bool = False,
     dropout: float = 0.0,
     weights: str = "",
     frozen: bool = False,
@@ -64,7 +63,6 @@ def from_timm(
         backbone: its name in timm: resnet18, resnet152, vgg16_bn, efficientnet_b0,
             vit_base_patch16_224, mixer_b16_224, ...
         head: a name in `HEADS`; "linear" has a bias.
-        pretrained: fetch timm's weights for the backbone; else they are random.
         dropout: share of the numbers set to 0 in training in each residual block, after its
             ReLUs and before the sum, as Kim et al. 2021 release it; ResNets only. If above 0,
             some of the features are too, as in `residual`.
@@ -79,12 +77,15 @@ def from_timm(
         ValueError: dropout is above 0 and the backbone has no such blocks, the file lacks some of
             its tensors, or nothing but random weights would be frozen.
     """
-    if frozen and not (weights or pretrained):
+    if frozen and not weights:
         raise ValueError("frozen=true keeps random weights: name a file, weights=FILE")
-    how = {"in_chans": channels, "pretrained": pretrained or bool(weights)}
+    how = {"in_chans": channels, "pretrained": bool(weights)}
     if weights:
         how["pretrained_cfg_overlay"] = {"state_dict": _weights(weights, backbone)}
-    trunk = _sized(backbone, size, how)
+    about = _timm().get_pretrained_cfg(backbone) if size else None
+    if about and about.fixed_input_size and size != about.input_size[1]:
+        how["img_size"] = size
+    trunk = _timm().create_model(backbone, num_classes=0, **how)
     if dropout:
         _drop_in_blocks(trunk, backbone, dropout)
     width = trunk.head_hidden_size  # mobilenets have a layer behind their num_features
@@ -93,14 +94,6 @@ def from_timm(
         trunk = nn.Sequential(trunk, nn.Linear(width, features))
     dropped = BEFORE_HEAD if dropout else None
     return Network(trunk, head_of(head, features, classes, dropped=dropped))
-
-
-def _sized(backbone: str, size: int, how: dict[str, Any]) -> nn.Module:
-    """timm's backbone, told the side of the images where it has to know and this is not its own."""
-    about = _timm().get_pretrained_cfg(backbone) if size else None
-    if about and about.fixed_input_size and size != about.input_size[1]:
-        how = how | {"img_size": size}
-    return _timm().create_model(backbone, num_classes=0, **how)
 
 
 def _weights(name: str, backbone: str) -> dict[str, Tensor]:

@@ -200,11 +200,9 @@ def tiny_kim(*, available: Iterable[str] | None = None) -> pd.DataFrame:
 def wordnet_parts(source: str, known, outer, near) -> list[pd.DataFrame]:
     """`part` of each kind that follows from the hierarchy: known, external, near."""
     kinds = {"": known, "external": outer, "near": near}
-    return [part(source, group, wnids, _names(wnids)) for group, wnids in kinds.items()]
-
-
-def _names(wnids: Iterable[str]) -> list[str]:
-    return [hierarchy.name(wnid) for wnid in wnids]
+    return [
+        part(source, group, wnids, map(hierarchy.name, wnids)) for group, wnids in kinds.items()
+    ]
 
 
 def part(source: str, group: str, ids: Iterable[str], names=None) -> pd.DataFrame:

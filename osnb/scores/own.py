@@ -210,14 +210,14 @@ def _logits_of(columns: Mapping[str, np.ndarray]) -> np.ndarray | None:
             f"needs logit_0 to logit_{len(parts) - 1} for {len(parts)} columns of logits; "
             f"there is no {missing[0]}"
         )
-    if not parts:
-        logits = columns.get("logits")
-        if logits is not None and np.ndim(logits) != 2:
+    if parts:
+        names = [f"logit_{c}" for c in range(len(parts))]
+        return np.column_stack([_score(columns[name], name) for name in names])
+    if (logits := columns.get("logits")) is not None:
+        if np.ndim(logits) != 2:
             raise ValueError(f"logits needs shape (N, C); got {np.shape(logits)}")
-        if logits is not None:
-            _score(logits, "logits")
-        return logits
-    return np.column_stack([_score(columns[f"logit_{c}"], f"logit_{c}") for c in range(len(parts))])
+        _score(logits, "logits")
+    return logits
 
 
 def _computed(logits: np.ndarray, label: np.ndarray, known: int) -> dict[str, np.ndarray]:

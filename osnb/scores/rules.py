@@ -14,7 +14,6 @@ With a single column there is no other j: p is 1 and its log-odds +inf.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -341,7 +340,7 @@ def openmax(
     share, column = WEIGHTS[weights](alpha), _columns(labels, len(logits), known)
     parts = _by_class(vectors, column, logits.argmax(axis=1) == column, size[1])
     fits = [_fit_tail(part, c, tail, measure) for c, part in enumerate(parts)]
-    tails = _Tails(*(np.stack(values) for values in zip(*fits, strict=True)))
+    tails = [np.stack(values) for values in zip(*fits, strict=True)]
 
     def rule(out: Outputs, *, known: int) -> np.ndarray:
         logits = _logits(out, known)
@@ -461,17 +460,8 @@ def _log_density(features: np.ndarray, mean: np.ndarray, root: np.ndarray) -> np
     return -(apart**2).sum(axis=0) / 2 - np.log(root.diagonal()).sum() - constant
 
 
-class _Tails(NamedTuple):
-    """What `openmax` knows of C classes: mean logits (C, C), the rest (C,)."""
-
-    mean: np.ndarray
-    lowest: np.ndarray
-    shape: np.ndarray
-    scale: np.ndarray
-
-
 def _fit_tail(logits: np.ndarray, c: int, tail: int, measure: Callable) -> tuple:
-    """`_Tails` of one class: the likeliest Weibull distribution of its largest distances.
+    """Mean, and lowest, shape and scale of the likeliest Weibull distribution of a class's tail.
 
     The derivative of the likelihood has one root in the shape, which is searched for. Nelder and
     Mead's method, as in scipy.stats.weibull_min.fit, stops short of it for distances below 0.1.
@@ -502,15 +492,16 @@ def _fit_tail(logits: np.ndarray, c: int, tail: int, measure: Callable) -> tuple
 
 
 def _recalibrated(
-    logits: np.ndarray, places: np.ndarray, share: np.ndarray, tails: _Tails, measure: Callable
+    logits: np.ndarray, places: np.ndarray, share: np.ndarray, tails: Sequence, measure: Callable
 ) -> np.ndarray:
-    """(N, C + 1) logits z' and, last, that of the unknown."""
+    """(N, C + 1) logits z' and, last, that of the unknown; `tails`, by class, from `_fit_tail`."""
+    mean, lowest, shape, scale = tails
     ranked = np.argsort(-logits, axis=1, kind="stable")[:, : len(share)]
     revised = np.column_stack([logits, np.zeros(len(logits))])
     rows = np.arange(len(logits))
     for weight, c in zip(share, ranked.T, strict=True):
-        moved = measure(places, tails.mean[c]) - tails.lowest[c] + SHIFT
-        power = tails.shape[c] * np.log(np.maximum(moved, 1e-300) / tails.scale[c])
+        moved = measure(places, mean[c]) - lowest[c] + SHIFT
+        power = shape[c] * np.log(np.maximum(moved, 1e-300) / scale[c])
         taken = weight * logits[rows, c] * -np.expm1(-np.exp(np.minimum(power, 700)))
         revised[rows, c] -= taken
         revised[:, -1] += taken

@@ -24,6 +24,7 @@ from osnb.train.forward import device, forward
 from osnb.train.ranks import Line, interruptible
 
 KEEP, STOP = 1, 2
+MAX = torch.distributed.ReduceOp.MAX
 
 
 def fit(
@@ -208,7 +209,7 @@ class Run:
                 kept = line.clock()
                 if wish == STOP:
                     raise KeyboardInterrupt(f"kept after step {self.step} of epoch {number}")
-        step = int(ranks.largest(self.first_bad))
+        step = int(ranks.reduced(self.first_bad, MAX))
         if step >= 0:
             raise FloatingPointError(
                 f"the loss is not finite at step {step + 1} of epoch {number}: lower the learning "
@@ -256,7 +257,7 @@ class Run:
         row = {
             "epoch": len(self.history) + 1,
             "learning_rate": self.optimizer.param_groups[0]["lr"],
-            "loss": ranks.total(self.loss_sum).item() / self.samples,
+            "loss": ranks.reduced(self.loss_sum).item() / self.samples,
         }
         if ranks.number() == 0:
             row |= {key: float(value) for key, value in self.validate(self.model).items()}
@@ -273,7 +274,7 @@ class Run:
     def keep(self) -> None:
         """Write the checkpoint: one process does, with what all of them know."""
         states = ranks.gathered(checkpoint.random_states())
-        loss_sum, first_bad = ranks.total(self.loss_sum), ranks.largest(self.first_bad)
+        loss_sum, first_bad = ranks.reduced(self.loss_sum), ranks.reduced(self.first_bad, MAX)
         if ranks.number():
             return
         state = {name: part.state_dict() for name, part in self.parts().items()}

@@ -66,17 +66,8 @@ def wrapped(model: nn.Module) -> nn.Module:
     return model if count() == 1 else nn.parallel.DistributedDataParallel(model)
 
 
-def total(value: Tensor) -> Tensor:
-    """Sum over the processes, in every one of them."""
-    return _reduced(value, distributed.ReduceOp.SUM)
-
-
-def largest(value: Tensor) -> Tensor:
-    """Maximum over the processes, in every one of them."""
-    return _reduced(value, distributed.ReduceOp.MAX)
-
-
-def _reduced(value: Tensor, how) -> Tensor:
+def reduced(value: Tensor, how: distributed.ReduceOp = distributed.ReduceOp.SUM) -> Tensor:
+    """Sum, or the maximum, over the processes, in every one of them."""
     value = value.clone()
     if count() > 1:
         distributed.all_reduce(value, how)

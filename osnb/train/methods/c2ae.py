@@ -148,6 +148,7 @@ def error(made: Tensor, images: Tensor) -> Tensor:
     return (made - images).abs().flatten(1).mean(dim=1)
 
 
+@torch.no_grad()
 def own(
     out: Outputs, *, known: int, model: nn.Module, batches: Callable, directory: Path
 ) -> np.ndarray:
@@ -170,21 +171,14 @@ def own(
     Raises:
         FileNotFoundError: there is no decoder in the directory.
     """
-    decoder = trained(directory).to(next(model.parameters()).device)
-    rest, errors = torch.from_numpy(out.features), []
+    where = next(model.parameters()).device
+    decoder, rest, errors = trained(directory).to(where), torch.from_numpy(out.features), []
     for images, _ in batches(0):
         z, rest = rest.tensor_split([len(images)])
-        errors.append(least(decoder, z, images, known))
+        z, images = z.to(where), images.to(where)
+        told = [torch.full((len(z),), c, device=where) for c in range(known)]
+        errors.append(torch.stack([error(decoder(z, c), images) for c in told]).amin(dim=0).cpu())
     return -torch.cat(errors).double().numpy()
-
-
-@torch.no_grad()
-def least(decoder: Decoder, features: Tensor, images: Tensor, known: int) -> Tensor:
-    """(N,) on the CPU, the smallest error over the known classes."""
-    where = decoder.gamma.weight.device
-    z, images = features.to(where), images.to(where)
-    told = [torch.full((len(z),), c, device=where) for c in range(known)]
-    return torch.stack([error(decoder(z, c), images) for c in told]).amin(dim=0).cpu()
 
 
 def trained(directory: Path) -> Decoder:

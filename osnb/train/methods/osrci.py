@@ -262,16 +262,22 @@ def counterfactuals(
         return generate(z)
 
 
+def endless(batches: Callable, start: int) -> Iterator[Tensor]:
+    """Images of epoch after epoch, from batch number `start` on, counted through all epochs."""
+    done, first = divmod(start, len(batches))
+    while True:
+        done += 1
+        yield from (images for images, _ in batches(done, first))
+        first = 0
+
+
 def _first(batches: Callable, count: int) -> Iterator[Tensor]:
     """Images of the first batches, `count` in all, from as many epochs as that takes."""
-    epoch = 0
-    while count > 0:
-        epoch += 1
-        for images, _ in batches(epoch, 0):
-            yield images[:count]
-            count -= len(images)
-            if count <= 0:
-                return
+    for images in endless(batches, 0):
+        yield images[:count]
+        count -= len(images)
+        if count <= 0:
+            return
 
 
 def made(directory: Path) -> Callable[[int], Iterator[tuple[Tensor, Tensor]]]:

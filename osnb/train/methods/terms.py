@@ -26,6 +26,7 @@ from osnb.train import checkpoint
 from osnb.train.forward import first_look, forward, image_shape
 from osnb.train.loop import Run
 from osnb.train.methods.arpl_cs import beside
+from osnb.train.methods.osrci import endless
 
 CORRECTNESS = "correctness"  # the name of the record of CRL in the checkpoint
 DETECTOR = "detector"  # and that of the detector of VOS
@@ -112,15 +113,6 @@ class Beside:
         others = endless(self.outside, (epoch - 1) * len(self) + start)
         for images, labels in self.batches(epoch, start):
             yield torch.cat([images, next(others).to(images.device)]), labels
-
-
-def endless(batches: Callable, start: int) -> Iterator[Tensor]:
-    """Images of epoch after epoch, from batch number `start` on, counted through all epochs."""
-    done, first = divmod(start, len(batches))
-    while True:
-        done += 1
-        yield from (images for images, _ in batches(done, first))
-        first = 0
 
 
 @dataclass(kw_only=True)
