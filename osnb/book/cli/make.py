@@ -158,13 +158,18 @@ def start(
         announced(plans, force)
         raise typer.Exit(0)
     if report and str(report) != "-":
-        try:
-            written(report, _counted({}))
-        except OSError as error:
-            raise ValueError(f"--json {report} cannot be written: {error.strerror}") from None
+        _check_report(report)
     if any(plan.trains for plan in plans) and not find_spec("torch"):
         raise ModuleNotFoundError("training needs torch", name="torch")
     raise typer.Exit(_make(plans, engine, lines, report, force=force, limit=time_limit))
+
+
+def _check_report(report: Path) -> None:
+    """Refuse a file that could not be written when the runs are made."""
+    try:
+        written(report, _counted({}))
+    except OSError as error:
+        raise ValueError(f"--json {report} cannot be written: {error.strerror}") from None
 
 
 def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:
