@@ -18,7 +18,6 @@ from osnb.book import record
 from osnb.book.cli.look import written
 from osnb.book.runs import CROSS, OWN, PAPERS
 
-NO_ERROR = {"name": "", "value": "", "cell": None}
 BRIEF = ("notebook", "run", "state", "seconds")  # of a run, what --json says
 STATES = ("done", "skipped", "failed", "interrupted")
 FORCE = "Repeat runs that are up to date."
@@ -105,10 +104,12 @@ def _ending(plan, end: Mapping) -> str:
     if state == "done":
         large = ", ".join(end["unpublished"])
         return spent + (f"; too large for figures/: {large}" if large else "")
-    error, look = end.get("error", NO_ERROR), plan.directory / "executed.ipynb"
+    if not (error := end.get("error")):
+        return spent
     if error["name"] == "NotRun":
         return f"not run: {error['value']}"
     place = f"cell In [{error['cell']}], " if error["cell"] else ""
+    look = plan.directory / "executed.ipynb"
     see = f"\n    see {look}" if look.is_file() else ""
     return f"{spent}\n    {place}{error['name']}: {error['value'].partition(chr(10))[0]}{see}"
 

@@ -82,8 +82,7 @@ def follows(verdicts: list[dict[str, str]]) -> str:
 
 def span(done: list[dict]) -> list[str]:
     """The first and the last run: when, which, at what commit."""
-    ordered = sorted(done, key=lambda found: found["finished"])
-    ends = [ordered[0], ordered[-1]] if ordered else []
+    ends = [pick(done, key=lambda run: run["finished"]) for pick in (min, max)] if done else []
     return [f"{x['finished'][:10]}, {x['notebook']}/{x['run']}, {_commit(x)}" for x in ends]
 
 
