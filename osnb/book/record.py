@@ -184,21 +184,14 @@ def _denied(folder: Path) -> int:
         file.unlink(missing_ok=True)
 
 
-def _free(directory: Path) -> bool:
-    from filelock import Timeout
-
-    try:
-        with lock(directory):
-            return True
-    except (Timeout, OSError):
-        return False
-
-
 def _has_owner(directory: Path, found: Mapping[str, Any]) -> bool:
     """Whether the process that wrote a run.json is there; on other hosts, its lock tells."""
     if found["host"] == platform.node():
         return (now := began(found["pid"])) is not None and now == found.get("began")
-    return found["state"] == "queued" or not _free(directory)
+    if found["state"] != "queued":
+        with suppress(OSError), lock(directory):  # nobody holds it
+            return False
+    return True
 
 
 @cache

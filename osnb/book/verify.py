@@ -59,7 +59,11 @@ def verify() -> list[dict[str, str]]:
     folders = [x for base in dict.fromkeys(bases) for x in sorted(base.glob("[0-9]*/[!.]*"))]
     artefacts = [each for folder in folders if folder.is_dir() for each in _artefacts(folder)]
     verdicts = {each.path: each.wrong or _own(each) for each in artefacts}
-    tables, rows = _tables(artefacts), []
+    tables, rows = {}, []  # of scores, as a results notebook finds them: by paper and run
+    for each in artefacts:
+        if each.path.name == "scores" and each.stamp:
+            for digit in (each.stamp["notebook"][:1], runs.CROSS, runs.OWN):
+                tables[digit, each.stamp["run"]] = each
     for each in artefacts:
         verdict, what = verdicts[each.path]
         if verdict == "follows":
@@ -161,16 +165,6 @@ def _otherwise(stamp: Mapping[str, Any]) -> str:
     if runs.settled(values)[0] != stamp["settings"]:
         return f"the names in params/{notebook}/{file.name} stand for other settings"
     return ""
-
-
-def _tables(artefacts: list[Artefact]) -> dict[tuple[str, str], Artefact]:
-    """The scores table that a results notebook finds, by digit of the paper and run."""
-    return {
-        (digit, each.stamp["run"]): each
-        for each in artefacts
-        if each.path.name == "scores" and each.stamp
-        for digit in (each.stamp["notebook"][:1], runs.CROSS, runs.OWN)
-    }
 
 
 def _from_inputs(artefact: Artefact, tables: Mapping, verdicts: Mapping) -> tuple[str, str]:

@@ -63,8 +63,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Open-set recognition, reproducibly: run notebooks, make lists, see what is done.",
 )
-COMMANDS = (make.run, make.reproduce, *scores.COMMANDS)
-COMMANDS += (look.status, look.show, *more.COMMANDS)
+COMMANDS = (make.run, make.reproduce, *scores.COMMANDS, look.status, look.show, *more.COMMANDS)
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(more.new, name="new")

@@ -18,7 +18,6 @@ from osnb.book import record
 from osnb.book.cli.look import written
 from osnb.book.runs import CROSS, OWN, PAPERS
 
-NO_ERROR = {"name": "", "value": "", "cell": None}
 BRIEF = ("notebook", "run", "state", "seconds")  # of a run, what --json says
 STATES = ("done", "skipped", "failed", "interrupted")
 FORCE = "Repeat runs that are up to date."
@@ -105,10 +104,12 @@ def _ending(plan, end: Mapping) -> str:
     if state == "done":
         large = ", ".join(end["unpublished"])
         return spent + (f"; too large for figures/: {large}" if large else "")
-    error, look = end.get("error", NO_ERROR), plan.directory / "executed.ipynb"
+    if not (error := end.get("error")):
+        return spent
     if error["name"] == "NotRun":
         return f"not run: {error['value']}"
     place = f"cell In [{error['cell']}], " if error["cell"] else ""
+    look = plan.directory / "executed.ipynb"
     see = f"\n    see {look}" if look.is_file() else ""
     return f"{spent}\n    {place}{error['name']}: {error['value'].partition(chr(10))[0]}{see}"
 
@@ -158,13 +159,18 @@ def start(
         announced(plans, force)
         raise typer.Exit(0)
     if report and str(report) != "-":
-        try:
-            written(report, _counted({}))
-        except OSError as error:
-            raise ValueError(f"--json {report} cannot be written: {error.strerror}") from None
+        _check_report(report)
     if any(plan.trains for plan in plans) and not find_spec("torch"):
         raise ModuleNotFoundError("training needs torch", name="torch")
     raise typer.Exit(_make(plans, engine, lines, report, force=force, limit=time_limit))
+
+
+def _check_report(report: Path) -> None:
+    """Refuse a file that could not be written when the runs are made."""
+    try:
+        written(report, _counted({}))
+    except OSError as error:
+        raise ValueError(f"--json {report} cannot be written: {error.strerror}") from None
 
 
 def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:

@@ -218,6 +218,13 @@ def course(
         course.build_term(out, secret=term, learners=learners)
         print(f"{out}: the lecturer's copy of a term, with solutions, quizzes, exam and slides")
         return
+    _students_copy(out, bundle, wheels)
+
+
+def _students_copy(out: Path, bundle: bool, wheels: Path | None) -> None:
+    """Write it, or print what leaks and leave with 1."""
+    from osnb.teach import course
+
     notes = [f"{out}: the students' copy"]
     leaks, notes = course.bundle(out, wheels=wheels) if bundle else (course.build(out), notes)
     print(*(leaks or notes), sep="\n")

@@ -291,8 +291,6 @@ def threshold(
     osnb threshold validation.csv --test test.csv --risk .05 --share .1
     osnb threshold scores.csv --tpr .95 --score max_logit --out verdicts.csv
     """
-    import pandas as pd
-
     from osnb.evidence import samples as of
 
     asked = [(k, v) for k, v in {"tpr": tpr, "fpr": fpr, "risk": risk}.items() if v]
@@ -303,15 +301,22 @@ def threshold(
     held_out, others = samples if test else of.halves(samples[0], seed=seed)
     rows = of.decided(rate, at, held_out, others, share=share, seed=seed)
     if out:
-        made = {"pred": others.pred, "verdict": of.verdicts(others, rows[0]["threshold"])}
-        ids = {"sample": others.sample} if len(others.sample) else {}
-        workbook.write_csv(out, pd.DataFrame(ids | others.scores | made))
+        _verdicts(out, others, of.verdicts(others, rows[0]["threshold"]))
     notes = [note for sample in samples for note in sample.notes]
     notes += promised(rate, at, rows)
     counts = {"calibration": len(held_out.label), "test": len(others.label)}
     about = {"files": [str(x) for x in (file, test) if x], "seed": seed, "share": share, **counts}
     title = "{calibration} samples choose, {test} test; intervals of 95 %".format(**counts)
     write(about | {"notes": notes, "rows": rows}, json, None, title)
+
+
+def _verdicts(out: Path, samples, verdicts: list[str]) -> None:
+    """A row per sample, in the order of the file: its id or row, its score and the verdict."""
+    import pandas as pd
+
+    ids = {"sample": samples.sample} if len(samples.sample) else {}
+    rows = ids | samples.scores | {"pred": samples.pred, "verdict": verdicts}
+    workbook.write_csv(out, pd.DataFrame(rows))
 
 
 def promised(rate: str, at: float, rows: list[dict[str, Any]]) -> list[str]:

@@ -82,8 +82,7 @@ def follows(verdicts: list[dict[str, str]]) -> str:
 
 def span(done: list[dict]) -> list[str]:
     """The first and the last run: when, which, at what commit."""
-    ordered = sorted(done, key=lambda found: found["finished"])
-    ends = [ordered[0], ordered[-1]] if ordered else []
+    ends = [pick(done, key=lambda run: run["finished"]) for pick in (min, max)] if done else []
     return [f"{x['finished'][:10]}, {x['notebook']}/{x['run']}, {_commit(x)}" for x in ends]
 
 
@@ -95,20 +94,18 @@ def papers(decided: pd.DataFrame, verdicts: list[dict[str, str]]) -> list[dict]:
     stems = [shown(row.folder / row.file) if row.run else "" for row in found.itertuples()]
     found["wrong"] = [wrong.get(stem, "") for stem in stems]
     found = found.drop(columns=["shows", "missing"]).merge(gallery.shown(found))
-    return [
-        _paper(paper, title, found[found["paper"] == paper], decided[decided["paper"] == paper])
-        for paper, title in gallery.PAPERS.items()
-    ]
-
-
-def _paper(paper: str, title: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:
-    each = [_artefact(name, part, decided) for name, part in rows.groupby("artefact", sort=False)]
-    done, waits = [x for x in each if not x["waits"]], [x for x in each if x["waits"]]
-    known = {"key": paper, "title": title, "reading": gallery.READING.get(paper, "")}
-    known |= {"done": done, "open": waits, "total": len(each), "answers": _answers(decided)}
-    there = {kind: [not x["waits"] for x in each if x["kind"] == kind] for kind in KINDS}
-    known["count"] = {kind: f"{sum(of)} of {len(of)}" for kind, of in there.items()}
-    return known | {"wrong": sum(bool(x["wrong"]) for x in done)}
+    told = []
+    for paper, title in gallery.PAPERS.items():
+        rows, claims = (frame[frame["paper"] == paper] for frame in (found, decided))
+        parts = rows.groupby("artefact", sort=False)
+        each = [_artefact(name, part, claims) for name, part in parts]
+        done, waits = [x for x in each if not x["waits"]], [x for x in each if x["waits"]]
+        there = {kind: [not x["waits"] for x in each if x["kind"] == kind] for kind in KINDS}
+        count = {kind: f"{sum(of)} of {len(of)}" for kind, of in there.items()}
+        known = {"key": paper, "title": title, "reading": gallery.READING.get(paper, "")}
+        known |= {"done": done, "open": waits, "total": len(each), "answers": _answers(claims)}
+        told.append(known | {"count": count, "wrong": sum(bool(x["wrong"]) for x in done)})
+    return told
 
 
 def _artefact(name: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:

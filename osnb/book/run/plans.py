@@ -20,6 +20,7 @@ from osnb.book import runs
 SIZES = ("mini", "tiny", "paper", "own")
 DEEP = 20  # nested lists and mappings in a params file
 LONGEST = 200  # of a run's name, in characters: file systems hold 255, and its lock and aside more
+NAMED = f"at most {LONGEST} letters, digits, _ . + = -, the first a letter, a digit or _"
 
 
 class Refused(ValueError):
@@ -152,10 +153,7 @@ def plan(file: Path, overrides: Mapping | None = None, content: Mapping | None =
     base = defaults | (read(ours) if ours != file and ours.is_file() else own)
     values["run"] = experiment.variant(file.stem, base, defaults | values)
     if len(values["run"]) > LONGEST or not re.fullmatch(workbook.PLAIN, values["run"]):
-        raise Refused(
-            f"{file} would make the run {values['run']!r}; a name needs at most {LONGEST} letters, "
-            "digits, _ . + = -, the first a letter, a digit or _"
-        )
+        raise Refused(f"{file} would make the run {values['run']!r}; a name needs {NAMED}")
     return Plan(notebook.stem, values["run"], defaults | values, values)
 
 
