@@ -243,9 +243,8 @@ def test_a_sample_is_dragged_and_moved_by_keys(opened, width):
     assert "0.646" in before
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_arrows_are_scored_as_the_package_does_and_moved(opened, width):
-    data, page = touch.vectors(), opened("vectors", width)
+def test_arrows_are_scored_as_the_package_does_and_moved(opened):
+    data, page = touch.vectors(), opened("vectors", 390)
     known, unknown = np.array(data["known"]), np.array(data["unknown"])
     for name, rule in {"MLS": scores.max_logit, "MSP": scores.max_softmax_log_odds}.items():
         value = metrics.auroc(*(rule(Outputs(x), known=1) for x in (known, unknown)))
@@ -255,7 +254,7 @@ def test_arrows_are_scored_as_the_package_does_and_moved(opened, width):
     table = page.locator("table").inner_text()
     assert f"{a:.3f}" in table
     assert f"{b:.3f}" in table
-    seen(page, f"vectors-{width}")
+    seen(page, "vectors")
     page.get_by_text("1 more on all logits").click()
     lifted = page.locator("table").inner_text()
     assert f"{a:.3f}" in lifted  # softmax keeps differences, and nothing else
@@ -265,9 +264,8 @@ def test_arrows_are_scored_as_the_package_does_and_moved(opened, width):
     browser.until(page, lambda: f"B {data['pair'][1][0] + 1.2:.2f}" in said(page), 10)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_near_and_far_are_means_of_the_committed_table(opened, width):
-    page, steps = opened("near", width), 3
+def test_near_and_far_are_means_of_the_committed_table(opened):
+    page, steps = opened("near", 390), 3
     for place, rows in touch.near().items():
         page.locator("select").first.select_option(place)
         page.locator("input[type=range]").focus()
@@ -283,12 +281,11 @@ def test_near_and_far_are_means_of_the_committed_table(opened, width):
         assert f"{rho:.3f}" in page.locator("table").inner_text()
     page.locator("select").nth(2).select_option("1")
     assert f"{rows[1]['unknown']}: {rows[1]['steps']} steps" in page.locator("main").inner_text()
-    seen(page, f"near-{width}")
+    seen(page, "near")
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_cheapest_threshold_is_the_package_s(opened, width):
-    page, data = opened("risk", width), touch.risk()
+def test_the_cheapest_threshold_is_the_package_s(opened):
+    page, data = opened("risk", 390), touch.risk()
     (pool, methods), *_ = data.items()
     rows = [
         {"panel": pool, "printed": name, "kind": "" if right else "error", "score": odds}
@@ -314,7 +311,7 @@ def test_the_cheapest_threshold_is_the_package_s(opened, width):
     right = np.array(last["right"], bool)
     _, coverage = metrics.coverage_at_risk(np.array(last["odds"]), right, risk=0.4)
     assert f"\t{coverage:.3f}\t" in page.locator("table").inner_text()
-    seen(page, f"risk-{width}")
+    seen(page, "risk")
 
 
 def said(page):

@@ -131,17 +131,28 @@ def test_knowns_rank_above_unknowns_on_the_digits(name, tmp_path):
     assert np.mean(out.logits[:, :5].argmax(1)[known] == LABELS[TEST].numpy()[known]) > 0.9
 
 
-@pytest.mark.parametrize("name", TRAINED)
+def short(name):
+    """Settings of three epochs, as short as they can be."""
+    return {"epochs": 3, "every": 0.0} | FEW.get(name, {})
+
+
+@pytest.fixture(scope="module", params=TRAINED)
+def whole(request, tmp_path_factory):
+    """A method's name, and the folder and the model of a run that nobody has killed."""
+    name, directory = request.param, tmp_path_factory.mktemp(request.param)
+    fit(name, model := new_model(name=name), directory, Batches(3), **short(name))
+    return name, directory, model
+
+
 @pytest.mark.parametrize("stop", [2, 5, 6, 8])  # an epoch of arpl_cs has 3 + 3 steps
-def test_a_run_that_is_killed_and_resumed_ends_with_the_same_bytes(name, stop, tmp_path):
-    few = {"epochs": 3, "every": 0.0} | FEW.get(name, {})
-    fit(name, whole := new_model(name=name), tmp_path / "whole", Batches(3), **few)
+def test_a_run_that_is_killed_and_resumed_ends_with_the_same_bytes(whole, stop, tmp_path):
+    name, directory, model = whole
     with pytest.raises(KeyboardInterrupt):
-        fit(name, new_model(name=name), tmp_path / "broken", Batches(3, stop), **few)
-    assert epochs_done(tmp_path / "broken") < 3
-    fit(name, resumed := new_model(name=name), tmp_path / "broken", Batches(3), **few)
-    assert_same(dict(whole.state_dict()), dict(resumed.state_dict()))
-    assert_same(*(checkpoint(tmp_path / folder) for folder in ("whole", "broken")))
+        fit(name, new_model(name=name), tmp_path, Batches(3, stop), **short(name))
+    assert epochs_done(tmp_path) < 3
+    fit(name, resumed := new_model(name=name), tmp_path, Batches(3), **short(name))
+    assert_same(dict(model.state_dict()), dict(resumed.state_dict()))
+    assert_same(checkpoint(directory), checkpoint(tmp_path))
 
 
 def generated(model, directory):
