@@ -113,7 +113,9 @@ def test_other_draws_of_cifar_40_have_two_of_each_superclass_and_forest_among_th
     for known in draws:
         assert set(known["superclass_name"].value_counts()) == {2}
         assert "forest" in set(known["wnid"])
-    assert set(draws[0]["wnid"]) == set(table("table3").query("split_proposed == 'CIFAR-40'")["class"])
+    assert set(draws[0]["wnid"]) == set(
+        table("table3").query("split_proposed == 'CIFAR-40'")["class"]
+    )
 
 
 def test_42_classes_of_tiny_imagenet_are_in_cifar_100_under_the_names_of_the_list():
