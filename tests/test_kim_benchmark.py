@@ -107,6 +107,17 @@ def test_cifar_40_is_labelled_in_the_order_of_cifar_100_and_keeps_its_superclass
     assert sizes == {"CIFAR-100": 100, "Tiny ImageNet": 158} | far
 
 
+def test_other_draws_of_cifar_40_have_two_of_each_superclass_and_forest_among_them():
+    names = ("cifar40", "cifar40_draw1", "cifar40_draw2")
+    draws = [PROTOCOLS[name]().query("role == 'known'") for name in names]
+    assert len({frozenset(known["wnid"]) for known in draws}) == 3
+    for known in draws:
+        assert set(known["superclass_name"].value_counts()) == {2}
+        assert "forest" in set(known["wnid"])
+    proposed = table("table3").query("split_proposed == 'CIFAR-40'")["class"]
+    assert set(draws[0]["wnid"]) == set(proposed)
+
+
 def test_42_classes_of_tiny_imagenet_are_in_cifar_100_under_the_names_of_the_list():
     lists = pd.read_csv(DATA / "classes_tinyimagenet158.csv", keep_default_na=False)
     ours = kim.tinyimagenet158()

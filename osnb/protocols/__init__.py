@@ -97,6 +97,8 @@ def read_csv(file: Path, *needed: str) -> pd.DataFrame:
 PROTOCOLS = Catalogue(
     cifar10=partial(standard, "CIFAR10"),
     cifar40=kim.cifar40,
+    cifar40_draw1=partial(kim.cifar40, draw=1),
+    cifar40_draw2=partial(kim.cifar40, draw=2),
     cifar_plus_10=partial(standard, "CIFAR+10"),
     cifar_plus_50=partial(standard, "CIFAR+50"),
     closed=closed,
