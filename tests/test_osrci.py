@@ -1,6 +1,7 @@
 """OSRCI on the digits: its three stages, and what each is for."""
 
 import math
+from itertools import islice
 
 import pandas as pd
 import pytest
@@ -22,6 +23,19 @@ from osnb import metrics, scores, train
 from osnb.train.methods import osrci
 
 SHORT = {"gan_epochs": 2, "epochs": 2, "generated": 64, "cf_steps": 3, "every": 0.0}
+
+
+@pytest.mark.parametrize("start", range(8))
+def test_images_without_end_go_on_in_the_middle_of_an_epoch(start):
+    class Numbered:
+        def __len__(self):
+            return 3
+
+        def __call__(self, epoch, first):
+            return ((10 * epoch + i, None) for i in range(first, 3))
+
+    whole = [10 * epoch + i for epoch in range(1, 6) for i in range(3)]
+    assert [*islice(osrci.endless(Numbered(), start), 6)] == whole[start : start + 6]
 
 
 def trained(directory, **changes):
