@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from osnb.base import workbook
@@ -224,7 +225,8 @@ class Experiment:
                 lines.append(f"{kind}: {value['name']}" + f" ({own})" * bool(own))
             else:
                 plain.append(f"{kind}={layers.spelled(value) or repr('')}")
-        return "\n".join([*lines, ", ".join(plain)])
+        lines.append(", ".join(plain))
+        return "\n".join(fill(x, 96, subsequent_indent="  ", break_long_words=False) for x in lines)
 
     @property
     def choices(self) -> dict[str, Any]:

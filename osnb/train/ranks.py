@@ -285,7 +285,7 @@ class Line:
             initial=done * steps,
             unit="step",
             file=_Display() if kernel else sys.stdout,
-            disable=not kernel and not sys.stdout.isatty(),
+            disable=done == epochs or not (kernel or sys.stdout.isatty()),
             ncols=100,
             mininterval=0.5,
             bar_format="{percentage:3.0f}% |{bar:20}| {remaining} left{postfix}",
