@@ -323,7 +323,19 @@ def test_training_images_that_are_all_divided_are_counted_as_one_number():
 def test_a_split_that_lacks_a_method_is_left_out():
     rows = [("a", 0, "softmax"), ("a", 0, "oe"), ("a", 1, "oe"), ("b", 1, "softmax")]
     frame = pd.DataFrame(rows, columns=["benchmark", "split", "method"])
+    frame = frame.assign(regime="baseline", epochs=[200, 60, 60, 200])
     assert kim2021.whole_splits(frame).index.tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    "others, kept", [([("oe", 40)], 40), ([("oe", 200)], 200), ([], 200), ([("crl", 7)], 200)]
+)
+def test_methods_are_compared_after_trainings_of_one_length(others, kept):
+    rows = [("softmax", 40), ("softmax", 200), *others]
+    frame = pd.DataFrame(rows, columns=["method", "epochs"])
+    alike = kim2021.whole_splits(frame.assign(benchmark="a", split=0, regime="baseline"))
+    assert alike.query("method == 'softmax'")["epochs"].tolist() == [kept]
+    assert len(alike) == 1 + len(others)
 
 
 @pytest.mark.parametrize("place", ["cifar", "imagenet"])

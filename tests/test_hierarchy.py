@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import nltk.data
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -154,3 +155,10 @@ def test_a_line_of_data_noun_is_read_by_the_letter_of_its_format():
         "@i 00001740 n 0000 | a | slope"
     )
     assert hierarchy._row(line) == "n09213565\tbank river_bank\tn09409512 n00001740\n"
+
+
+def test_wnids_are_read_as_names_where_that_tells_them_apart():
+    cranes = [wnid for wnid in hierarchy.ILSVRC if hierarchy.name(wnid) == "crane"]
+    given = pd.Series(["n02084071", "scratched", *cranes, "n02084071", "n99999999"])
+    assert [*hierarchy.readable(given)] == ["dog", "scratched", *cranes, "dog", "n99999999"]
+    assert len(cranes) == 2

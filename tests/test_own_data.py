@@ -111,7 +111,10 @@ def test_a_plain_split_stands_beside_that_split_of_the_third_party(collected):
 def test_a_training_cut_short_takes_no_difference_and_says_so(collected):
     splits = [{"benchmark": "tinyimagenet", "split": i, "regime": "strong"} for i in range(5)]
     whole = collected(20, 30, *[split | {"epochs": 600} for split in splits])
-    short = collected(20, 30, *splits[:-1], splits[-1] | {"epochs": 200})
+    short = collected(20, 30, *splits)
+    longer = [split | {"epochs": 600} for split in splits[:-1]]
+    mixed = collected(20, 30, *longer, splits[-1] | {"epochs": 200})
+    assert set(mixed["reason"]) == {"4 of 5 splits", "epochs 200 of 600"}  # no mean of both
     assert whole["difference"].notna().all()
     assert set(whole["epochs"]) == {"600 of 600"}
     assert set(whole["unit"]) == {"class"}

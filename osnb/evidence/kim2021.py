@@ -71,11 +71,17 @@ def as_printed(compared: pd.DataFrame) -> pd.DataFrame:
 def whole_splits(runs: pd.DataFrame) -> pd.DataFrame:
     """The runs of those splits that have every method of their benchmark.
 
-    A mean over other known classes than another method's would compare classes, not methods.
+    A mean over other known classes than another method's would compare classes, not methods. Of a
+    method with trainings of several lengths those stay that most methods have too; of equally
+    many, the longest.
 
     Args:
         runs: from `tables.collect`.
     """
+    alike = runs.groupby(["benchmark", "epochs"])["method"].transform("nunique")
+    rank = alike + runs["epochs"] / 1e6
+    longest = rank.groupby([runs["benchmark"], runs["method"], runs["regime"]]).transform("max")
+    runs = runs[rank == longest]
     methods = runs.groupby(["benchmark", "split"])["method"].transform("nunique")
     return runs[methods == methods.groupby(runs["benchmark"]).transform("max")]
 

@@ -82,13 +82,13 @@ def ours(*, resamples: int = 1000) -> pd.DataFrame:
             runs = names.in_print(tables.collect(notebook, "paper"), paper)
         except FileNotFoundError:
             continue
-        for _, part in runs.groupby(["benchmark", "method", "regime"]):
+        for _, part in runs.groupby(["benchmark", "method", "regime", "epochs"]):
             found.append(_measured(part, tasks, paper, resamples))
     return pd.concat(found or [pd.DataFrame(columns=OURS)], ignore_index=True)
 
 
 def _measured(runs: pd.DataFrame, tasks: str, paper: str, resamples: int) -> pd.DataFrame:
-    """Cells of the runs of one benchmark, method and regime: their mean, and each split's."""
+    """Cells of alike runs, of one benchmark, method and regime: their mean, and each split's."""
     first, over = runs.iloc[0], "splits" if paper == "vaze2022" else "seeds"
     scores = tables.read(first["path"])
     known = scores.loc[scores["role"] == "known", "class"].nunique()

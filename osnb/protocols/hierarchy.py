@@ -82,6 +82,13 @@ def name(wnid: str) -> str:
     return lemmas(wnid)[0].replace("_", " ")
 
 
+def readable(classes: pd.Series) -> pd.Series:
+    """Names in the place of wnids; all else stays, as do wnids that have one name between them."""
+    names = {wnid: name(wnid) for wnid in classes.unique() if wnid in _packed()}
+    twice = pd.Series(names).duplicated(keep=False)
+    return classes.replace({wnid: text for wnid, text in names.items() if not twice[wnid]})
+
+
 def parents(wnid: str) -> tuple[str, ...]:
     """All hypernyms, in the order of WordNet's data file; () for the root.
 
