@@ -328,7 +328,7 @@ def test_a_split_that_lacks_a_method_is_left_out():
 
 
 @pytest.mark.parametrize(
-    "others, kept", [([("oe", 40)], 40), ([("oe", 200)], 200), ([], 200), ([("crl", 7)], 200)]
+    ("others", "kept"), [([("oe", 40)], 40), ([("oe", 200)], 200), ([], 200), ([("crl", 7)], 200)]
 )
 def test_methods_are_compared_after_trainings_of_one_length(others, kept):
     rows = [("softmax", 40), ("softmax", 200), *others]
