@@ -1,8 +1,10 @@
 """Data flows one way: what each room of the package may import, and from where."""
 
 import ast
+import io
 import re
 import sys
+import tokenize
 
 import pytest
 
@@ -112,6 +114,24 @@ def test_only_the_guard_imports_torchvision_and_timm_comes_after_it():
         text = path.read_text()
         modules = re.findall(r"^ *(?:from|import) (timm|osnb.datasets import vision)", text, re.M)
         assert modules[:1] != ["timm"], path
+
+
+LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+
+
+def test_a_function_is_read_at_a_glance():
+    """At most 30 lines of code, blank lines, comments and docstrings aside."""
+    for path in FILES:
+        text = path.read_text()
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        spans = [range(t.start[0], t.end[0] + 1) for t in tokens if t.type not in LAYOUT]
+        code = {line for span in spans for line in span}
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                first = node.body[ast.get_docstring(node) is not None :]
+                lines = [*range(node.lineno, node.body[0].lineno)]
+                lines += range(first[0].lineno, node.end_lineno + 1) if first else []
+                assert len(code & {*lines}) <= 30, f"{path.name}: {node.name}"
 
 
 def test_names_are_found_by_reading_the_code():

@@ -78,7 +78,7 @@ def test_weights_in_a_file_give_the_verdicts_of_their_run(photos, small):  # noq
     [
         (["photos", "small"], "one of --tpr, --fpr, --risk, --threshold"),
         (["photos", "small", "--tpr", ".9", "--threshold", "1"], "need one of --tpr"),
-        (["photos", "small", "--tpr", ".9", "-p", "split=1"], "-p with --benchmark alone"),
+        (["photos", "small", "--tpr", ".9", "-p", "split=1"], "-p goes with --benchmark"),
         (["photos", "--tpr", ".9"], "need a finished RUN, or --benchmark"),
         (["none", "small", "--tpr", ".9"], "no such folder of images, csv file or image: none"),
         (

@@ -80,28 +80,15 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
     columns, notes = _renamed(columns)
     columns, classes = _numbered(columns)
     label = _labels(columns)
-    logits = _logits_of(columns)
-    if compared := logits is None and np.ndim(columns.get("texts")) == 2:
-        if "images" not in columns:
-            raise ValueError(_needs("images", columns))
-        logits = zero_shot(columns["images"], columns["texts"], temperature=NEGLABEL).logits
     if (label == NEGATIVE).any() and not (label == UNKNOWN).any():
         label = np.where(label == NEGATIVE, UNKNOWN, label)
         notes.append("label -1 is read as unknown, since no label is -2; beside -2 it is negative")
-    if logits is None and known:
-        raise ValueError(f"known={known} counts logits or texts, and there are none")
-    known = known or (0 if logits is None else logits.shape[1])
-    table = {} if logits is None else _computed(logits, label, known)
-    if compared:
-        table["mcm"] = max_softmax(Outputs(logits[:, :known] * NEGLABEL), known=known)
-    if compared and logits.shape[1] > known:
-        table["neglabel"] = READ["log_odds"](Outputs(logits), known=known)
+    table, known = _of_network(columns, label, known)
     given = {k: v for k, v in columns.items() if k not in TOLD | INDEX and not LOGIT.fullmatch(k)}
-    if text := [
-        k for k, v in given.items() if np.asarray(v).dtype.kind in "OUS" and k not in names
-    ]:
-        notes.append(f"no score, being text or empty: {', '.join(text)}")
-    wanted = names or [k for k in given if k not in text]
+    words = [k for k, v in given.items() if np.asarray(v).dtype.kind in "OUS" and k not in names]
+    if words:
+        notes.append(f"no score, being text or empty: {', '.join(words)}")
+    wanted = names or [k for k in given if k not in words]
     table |= {k: v for k, v in given.items() if k in wanted}
     pred = columns.get("pred", table.pop("pred", None))
     missing = [name for name in names if name not in table]
@@ -112,6 +99,28 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
     _whole(pred[label >= 0], "pred")
     scores = {k: _score(_like(label, table[k], k), k) for k in (names or table)}
     return Own(label, pred, scores, known, *_ids(columns, label), classes, tuple(notes))
+
+
+def _of_network(
+    columns: Mapping[str, np.ndarray], label: np.ndarray, known: int
+) -> tuple[dict[str, np.ndarray], int]:
+    """The rules of logits, or of embeddings, if there are any, and how many classes are known."""
+    logits = _logits_of(columns)
+    if compared := logits is None and np.ndim(columns.get("texts")) == 2:
+        if "images" not in columns:
+            raise ValueError(_needs("images", columns))
+        logits = zero_shot(columns["images"], columns["texts"], temperature=NEGLABEL).logits
+    if logits is None:
+        if known:
+            raise ValueError(f"known={known} counts logits or texts, and there are none")
+        return {}, 0
+    known = known or logits.shape[1]
+    table = _computed(logits, label, known)
+    if compared:
+        table["mcm"] = max_softmax(Outputs(logits[:, :known] * NEGLABEL), known=known)
+    if compared and logits.shape[1] > known:
+        table["neglabel"] = READ["log_odds"](Outputs(logits), known=known)
+    return table, known
 
 
 def _ids(columns: Mapping[str, np.ndarray], label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -119,26 +119,40 @@ def verdict(
     """
     from osnb.book import predicting
 
-    _one_network(run, benchmark, weights, model)
-    asked = {"tpr": tpr, "fpr": fpr, "risk": risk, "threshold": threshold}
-    asked = {name: value for name, value in asked.items() if value is not None}
-    if len(asked) != 1 or (run and p):
-        raise ValueError("need one of --tpr, --fpr, --risk, --threshold; -p with --benchmark alone")
-    if run:
-        _, parameters, files = predicting.finished(run)
-    else:
-        planned, files = _of_weights(benchmark, weights, overrides(p))
-        parameters = planned.parameters
-    ((rate, at),) = asked.items()
-    how = {"rate": rate, "at": at, "share": share, "seed": seed, "score": score, "model": model}
+    rate, asked = _asked(tpr=tpr, fpr=fpr, risk=risk, threshold=threshold)
+    parameters, files = _network(run, benchmark, weights, model, overrides(p))
+    how = {"rate": rate, "at": asked, "share": share, "seed": seed, "score": score, "model": model}
     rows, notes = predicting.verdicts(parameters, files, images, **how)
     at = float(rows["threshold"].iloc[0])
     if rate != "threshold":
-        notes += promised(rate, asked[rate], [{"promise": "bound", "threshold": at}])
+        notes += promised(rate, asked, [{"promise": "bound", "threshold": at}])
     accepted = rows["verdict"].str.startswith("accept").sum()
-    title = f"{accepted} of {len(rows)} images are accepted, by {score} from {at}"
     about = {"run": run or str(benchmark), "score": score, "notes": notes}
-    write(about | {"rows": rows.to_dict("records")}, json, out, title)
+    about["rows"] = rows.to_dict("records")
+    write(about, json, out, f"{accepted} of {len(rows)} images are accepted, by {score} from {at}")
+
+
+def _network(
+    run: str, benchmark: Path | None, weights: Path | None, model: str, given: dict[str, Any]
+):
+    """Parameters of the experiment that a network is of, and its files of weights."""
+    from osnb.book import predicting
+
+    _one_network(run, benchmark, weights, model)
+    if run and given:
+        raise ValueError("-p goes with --benchmark: a finished run has its settings")
+    if run:
+        return predicting.finished(run)[1:]
+    planned, files = _of_weights(benchmark, weights, given)
+    return planned.parameters, files
+
+
+def _asked(**rates: float | None) -> tuple[str, float]:
+    """The one rate that is given."""
+    given = [(name, value) for name, value in rates.items() if value is not None]
+    if len(given) != 1:
+        raise ValueError(f"need one of --{', --'.join(rates)}; got {len(given)}")
+    return given[0]
 
 
 def _one_network(run: str, benchmark: Path | None, weights: Path | None, model: str) -> None:
@@ -293,10 +307,7 @@ def threshold(
     """
     from osnb.evidence import samples as of
 
-    asked = [(k, v) for k, v in {"tpr": tpr, "fpr": fpr, "risk": risk}.items() if v]
-    if len(asked) != 1:
-        raise ValueError(f"needed: one of --tpr, --fpr and --risk; got {len(asked)}")
-    ((rate, at),) = asked
+    rate, at = _asked(tpr=tpr, fpr=fpr, risk=risk)
     samples = [_single(each, known, name) for each in ([file, test] if test else [file])]
     held_out, others = samples if test else of.halves(samples[0], seed=seed)
     rows = of.decided(rate, at, held_out, others, share=share, seed=seed)
