@@ -1,5 +1,6 @@
 """Composition of Kim et al. 2021's benchmarks: rules against lists, and the FIX resize."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +117,22 @@ def test_other_draws_of_cifar_40_have_two_of_each_superclass_and_forest_among_th
         assert "forest" in set(known["wnid"])
     proposed = table("table3").query("split_proposed == 'CIFAR-40'")["class"]
     assert set(draws[0]["wnid"]) == set(proposed)
+
+
+def test_of_the_packed_file_the_classes_that_train_stay_each_image_as_alone(tmp_path):
+    rng, files = np.random.default_rng(0), []
+    for _ in range(5):
+        pixels = Image.fromarray(rng.integers(0, 256, (64, 64, 3), np.uint8))
+        pixels.save(file := io.BytesIO(), "jpeg")
+        files.append(file.getvalue())
+    splits = ["val", "train", "train", "val", "val"]
+    table = {"split": splits, "wnid": ["n3", "n1", "n2", "n1", "n3"], "jpeg": files}
+    pd.DataFrame(table).to_parquet(tmp_path / "tinyimagenet64_jpeg.parquet")
+    images = READERS["tinyimagenet_fix"](tmp_path)
+    assert images.rows["wnid"].tolist() == ["n1", "n2", "n1"]
+    for i, place in enumerate((1, 2, 3)):
+        alone = small.fixed(Image.open(io.BytesIO(files[place])).convert("RGB"), size=32)
+        np.testing.assert_array_equal(images.read(np.array([i]))[0].numpy(), alone)
 
 
 def test_42_classes_of_tiny_imagenet_are_in_cifar_100_under_the_names_of_the_list():
