@@ -76,7 +76,9 @@ def collected(monkeypatch, tmp_path):
             written.write(path, scores(i, known, unknown), {})
             usual = {"run": f"r{i}", "path": str(path), "method": "softmax", "regime": "baseline"}
             usual |= {"size": "paper", "network": "vgg32", "seed": 0, "precision": "bfloat16"}
-            rows.append(usual | {"also": "", "protocol": "cifar10", "epochs": 100} | run)
+            rows.append(
+                usual | {"also": "", "reader": "x", "protocol": "cifar10", "epochs": 100} | run
+            )
         notebook = "21_vaze_train"
 
         def collect(name, size):
@@ -161,11 +163,12 @@ def test_a_far_set_of_few_classes_has_an_interval_over_images_and_others_one_ove
     run = {"run": "r", "path": str(tmp_path / "scores.parquet"), "method": "softmax", "seed": 0}
     run |= {"benchmark": "cifar40", "split": 0, "regime": "baseline", "network": "resnet20"}
     run |= {"size": "paper", "precision": "float32", "also": "textures", "epochs": 200}
+    run |= {"reader": "cifar100 tinyimagenet_parquet"}
 
     def collect(name, size):
         if name != "31_kim_train":
             raise FileNotFoundError
-        return pd.DataFrame([run | {"protocol": "cifar40"}])
+        return pd.DataFrame([run | {"protocol": "cifar40"}, run | {"run": "oe", "method": "oe"}])
 
     monkeypatch.setattr(tables, "collect", collect)
     alone = {"place": "cifar", "task": "far", "source": "DTD", "images": "textures"}
@@ -177,6 +180,9 @@ def test_a_far_set_of_few_classes_has_an_interval_over_images_and_others_one_ove
     text = own_data.shown(made)
     told = "total variation alone: AUROC 0.950 solved"
     assert text["remark"].str.endswith(told).sum() == (made["source"] == "DTD").sum() > 0
+    codec = text["remark"].str.contains("told by their codec").iloc[:-1]
+    assert (codec == (made["method"] == "oe")).all()
+    assert codec.any()
 
 
 def test_no_run_gives_no_row(monkeypatch):

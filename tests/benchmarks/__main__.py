@@ -6,6 +6,7 @@
     python -m tests.benchmarks start     a notebook that only imports beside plain papermill
     python -m tests.benchmarks batch     runs of nothing through the engine
     python -m tests.benchmarks wall      what full trainings cost here and on a GPU, worked out
+    python -m tests.benchmarks codec     what finished trainings say of known images saved as JPEG
     python -m tests.benchmarks thresholds   how often a promise is broken, 1,000 sets each
 
 Each has --help. Run it from the top of the project, with nothing else running.
@@ -118,6 +119,19 @@ def bench_thresholds(
     from tests.benchmarks import thresholds
 
     _report(thresholds.trials(sets=sets), thresholds.show, file)
+
+
+@app.command("codec")
+def bench_codec(
+    runs: Annotated[list[str], typer.Argument(help="Finished training runs.")],
+    data: Annotated[str, typer.Option(help="Folder of the data; $OSNB_DATA if empty.")] = "",
+    file: Json = None,
+):
+    """Ask trained networks about known test images that are saved once more as JPEG."""
+    from tests.benchmarks import codec
+
+    rows = [row for run in runs for row in codec.asked(run, data=data)]
+    _report({"rows": rows}, codec.show, file)
 
 
 @app.command("wall")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tests.benchmarks import data, runs, stopwatch, wall
+from tests.benchmarks import codec, data, runs, stopwatch, wall
 from tests.benchmarks import metrics as bench
 from tests.benchmarks import train as training
 from tests.benchmarks.__main__ import app
@@ -144,3 +144,15 @@ def test_costs_follow_from_images_epochs_and_two_rates(tmp_path, monkeypatch):
     found = {"notebook": "21_vaze_train", "size": "tiny", "runs": 2, "seconds": 5.5}
     assert report["runs"] == [found]
     assert any("not measured" in str(part) for part in wall.show(report))
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_an_image_that_is_saved_again_is_the_same_picture_with_another_noise(channels):
+    ramp = np.arange(0, 256, 8, dtype=np.uint8)
+    images = np.broadcast_to(ramp, (2, channels, 32, 32)).copy()
+    images[1] = images[1].transpose(0, 2, 1)
+    found = codec.saved(images, 75)
+    assert found.shape == images.shape
+    assert found.dtype == np.uint8
+    gap = np.abs(found.astype(int) - images)
+    assert 0 < gap.max() <= 16
