@@ -216,11 +216,14 @@ def shown(made: pd.DataFrame) -> pd.DataFrame:
 def front(made: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
     """Ten rows for the front page: cells that take a difference, then what follows from lists.
 
+    Of the methods of one table and measure the first one stands for all.
+
     Args:
         made: from `table`.
         others: from `gallery.front`.
     """
-    own = shown(made[made["within"] != ""]).iloc[:-1].drop_duplicates(["compared", "paper"])
+    first = made[made["within"] != ""].drop_duplicates(["artefact", "task", "source", "metric"])
+    own = shown(first).iloc[:-1].drop_duplicates(["compared", "paper"])
     derived = others.rename(columns={"miniature": "own data"})  # no image of any size goes in
     rows = pd.concat([own, derived])[["of", "artefact", "compared", "paper", "own data"]]
     return rows.fillna("").iloc[: len(others)].reset_index(drop=True)
