@@ -140,7 +140,8 @@ def test_a_risk_that_cannot_be_kept_rejects_everything_and_says_so(files):
     [
         ((), "need one of --tpr, --fpr, --risk; got 0"),
         (("--tpr", 0.9, "--fpr", 0.1), "need one of --tpr, --fpr, --risk; got 2"),
-        (("--tpr", 1.5), "rate needs a number in (0, 1); got 1.5"),
+        (("--tpr", 1.5), "--tpr needs a number in (0, 1); got 1.5"),
+        (("--fpr", 0), "--fpr needs a number in (0, 1); got 0"),
         (("--fpr", 0.001), "need 2995 unknown samples or more"),
         (("--risk", 0.1, "--share", 2), "share needs a number in (0, 1); got 2"),
         (("--risk", 0.1, "--out", "v.txt"), "--out writes .csv"),

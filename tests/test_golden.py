@@ -91,6 +91,21 @@ def test_another_kind_of_processor_may_round_otherwise(name, within, beyond):
     assert not goldens.agrees(here, found, name)
 
 
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("c2ae", of_module("c2ae", "error")),
+        ("proser", (methods.terms, "runner_up", lambda out, labels: (out, labels))),
+    ],
+    ids=["C2AE", "PROSER"],
+)
+def test_a_later_stage_is_held_on_any_kind_of_processor(name, fault, monkeypatch):
+    golden = moved(goldens.kept(f"stage/{name}"), 1e-6)
+    assert goldens.agrees(golden, goldens.rehearsed(f"stage/{name}"), f"stage/{name}")
+    monkeypatch.setattr(*fault)
+    assert not goldens.agrees(golden, goldens.rehearsed(f"stage/{name}"), f"stage/{name}")
+
+
 def test_draws_are_the_same_from_one_rehearsal_to_the_next():
     first, second = (goldens.rehearsed("method/mcdropout") for _ in range(2))
     assert first == second

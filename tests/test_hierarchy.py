@@ -161,4 +161,6 @@ def test_wnids_are_read_as_names_where_that_tells_them_apart():
     cranes = [wnid for wnid in hierarchy.ILSVRC if hierarchy.name(wnid) == "crane"]
     given = pd.Series(["n02084071", "scratched", *cranes, "n02084071", "n99999999"])
     assert [*hierarchy.readable(given)] == ["dog", "scratched", *cranes, "dog", "n99999999"]
+    both = pd.Series(["n02084071", "dog", "n02121620"])
+    assert [*hierarchy.readable(both)] == ["n02084071", "dog", "cat"]
     assert len(cranes) == 2

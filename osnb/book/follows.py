@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from osnb.base import workbook
 from osnb.base.workbook import digest, once_a_version
+from osnb.experiment.layers import STAGES
 
 CELLS = "cells"  # a notebook's own code
 UNREHEARSED = "unrehearsed "  # before the digest of all numerical code, for what has no golden
@@ -133,6 +134,8 @@ def of_settings(settings: Mapping[str, Any], columns: Mapping[str, Any]) -> list
     for part, name in words:
         if ":" not in name:  # a file of one's own is in the settings, with its digest
             found.add(f"{part}/{METHODS.get(name, name) if part == 'method' else name}")
+    if STAGES & settings["training"].keys():
+        found.add(f"stage/{chosen['training']}")
     if settings["loss"].get("smoothing") and chosen["loss"] == "softmax":
         found.add("loss/smoothed")
     fitted = () if chosen["rules"] == "plain" or ":" in chosen["rules"] else FITTED

@@ -47,7 +47,8 @@ def rehearsed(name: str) -> dict[str, Any]:
         if text or array.dtype.kind in "biu":
             exact.append(bits[-1])
         elif kind not in TRAINED or key.endswith((" loss", " max_logit", " term", " slope")):
-            near[key] = _some(array[:1] if key.endswith(" loss") else array)
+            drifts = kind in TRAINED and key.endswith(" loss")
+            near[key] = _some(array[:1] if drifts else array)
     return {
         "processor": processor(),
         "exact": workbook.digest(*exact) if kind not in TRAINED else "",

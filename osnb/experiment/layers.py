@@ -22,6 +22,7 @@ OWN = ".yaml"  # how the name of a benchmark ends that is a file of the reader's
 FACTS = ("splits", "tuning", "negatives")
 UNSET = ("name", "digest")  # of a part: what is no setting of it
 PATHS = ("images", "roles")  # settings of a benchmark of one's own
+STAGES = {"gan_epochs", "plain_epochs"}  # settings of trainings that go through several
 OWN_PARTS = ("loss", "network", "rules", "reader")  # module:name may be one
 
 

@@ -24,7 +24,7 @@ from osnb.base import workbook
 from osnb.base.outputs import Outputs
 from osnb.datasets.augment import AUGMENT, OPS
 from osnb.experiment import Experiment, Machine
-from osnb.experiment.layers import catalogue
+from osnb.experiment.layers import STAGES, catalogue
 from osnb.train.methods import arpl_cs, osrci, terms
 
 Numbers = Mapping[str, Any]  # arrays by name
@@ -44,6 +44,7 @@ TERMS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {  # of methods' loss
     "osrci": lambda z: osrci.one_against_all(z, torch.arange(ROWS) % KNOWN),
 }
 RULES = ("target", "max_softmax", "max_logit", *scores.POST_HOC)
+PARTS = catalogue("recipes")["parts"]
 FITTED, LOOKS = ("openmax", "mahalanobis"), ("odin", "mcdropout", "mirrored", "ensemble")
 
 
@@ -57,7 +58,7 @@ def outputs(factor: float, columns: int = KNOWN) -> Outputs:
 
 def loss(name: str) -> Numbers:
     """Value and gradients, labels being known and negative."""
-    settings = dict(GIVEN["losses"].get(name, catalogue("recipes")["parts"]["loss"].get(name, {})))
+    settings = dict(GIVEN["losses"].get(name, PARTS["loss"].get(name, {})))
     if name == "background":
         settings["weights"] = torch.linspace(0.5, 2, KNOWN + 1)
     columns = KNOWN + (name == "background")
@@ -295,6 +296,12 @@ def term(name: str) -> Numbers:
     return found
 
 
+def stage(name: str) -> Numbers:
+    """Losses alone of all epochs of all stages, to be held as close as a function's values."""
+    found = recipe(more=f"augmentation=none rules=plain {GIVEN['methods'][name]}", method=name)
+    return {key: value for key, value in found.items() if key.endswith(" loss")}
+
+
 def regime(name: str) -> Numbers:
     """Plain softmax under a regime: its schedule, augmentation, smoothing and what it watches."""
     return recipe(more="rules=plain", regime=name)
@@ -359,6 +366,7 @@ REHEARSALS: dict[str, dict[str, Callable[[], Numbers]]] = {
     "reader": _each(reader, (*GIVEN["free"], *GIVEN["files"])),
     "measure": _each(measure, (name for name, _ in getmembers(metrics, isfunction))),
     "method": _each(method, catalogue("recipes")["methods"].keys() - {"released"}),
+    "stage": _each(stage, (k for k, v in PARTS["training"].items() if STAGES & v.keys())),
     "regime": _each(regime, catalogue("recipes")["regimes"].keys() - {"baseline"}),
     "rules": _each(rules, ("fitted", "latent", "gaussians", "chosen")),
     "watch": _each(watch, ("gamma", "test")),

@@ -83,10 +83,9 @@ def name(wnid: str) -> str:
 
 
 def readable(classes: pd.Series) -> pd.Series:
-    """Names in the place of wnids; all else stays, as do wnids that have one name between them."""
-    names = {wnid: name(wnid) for wnid in classes.unique() if wnid in _packed()}
-    twice = pd.Series(names).duplicated(keep=False)
-    return classes.replace({wnid: text for wnid, text in names.items() if not twice[wnid]})
+    """Names in the place of wnids; all else stays, as do wnids whose name another class has."""
+    names = pd.Series({c: name(c) if c in _packed() else c for c in classes.unique()}, dtype=object)
+    return classes.replace(names[~names.duplicated(keep=False)].to_dict())
 
 
 def parents(wnid: str) -> tuple[str, ...]:

@@ -133,7 +133,10 @@ def outputs():
     tables = {paper: gallery.rows(root, paper) for paper in gallery.PAPERS}
     own = own_data.table()
     gallery.update(root / "README.md", {"results": own_data.front(own, gallery.front(root))})
-    tables |= {"own data": own_data.shown(own), "fast": own_data.fast()}
+    taken = own["within"] != ""
+    tables |= {"counted": own_data.counted(own), "own data": own_data.shown(own[taken])}
+    tables |= {"no difference": own_data.shown(own[~taken]), "draws": own_data.draws()}
+    tables |= {"fast": own_data.fast()}
     tables |= {"findings": gallery.findings(root), "decided": own_data.decided()}
     tables["shown"] = gallery.counted(gallery.shown(gallery.artefacts(root)))
     gallery.update(root / "figures" / "README.md", tables)

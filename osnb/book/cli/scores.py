@@ -148,11 +148,14 @@ def _network(
 
 
 def _asked(**rates: float | None) -> tuple[str, float]:
-    """The one rate that is given."""
+    """The one rate, or threshold, that is given."""
     given = [(name, value) for name, value in rates.items() if value is not None]
     if len(given) != 1:
         raise ValueError(f"need one of --{', --'.join(rates)}; got {len(given)}")
-    return given[0]
+    name, value = given[0]
+    if name != "threshold" and not 0 < value < 1:
+        raise ValueError(f"--{name} needs a number in (0, 1); got {value:g}")
+    return name, value
 
 
 def _one_network(run: str, benchmark: Path | None, weights: Path | None, model: str) -> None:
