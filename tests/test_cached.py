@@ -33,6 +33,16 @@ def found(run):
     return cached.said(*run[:2], Machine())
 
 
+def test_rules_need_no_validation_images(tmp_path):
+    exp = Experiment.named("mnist", method="softmax", overrides="epochs=3 validation=whole")
+    parts = exp.parts(Machine())
+    network = exp.network(parts)
+    exp.fit(network, exp.criterion(parts), parts, tmp_path)
+    assert not (parts.rows["split"] == "val").any()
+    table, _ = cached.scored(cached.said(exp, tmp_path, Machine()))
+    assert {"max_logit", "openmax"} <= {*table}
+
+
 def test_thirty_rules_score_the_images_of_the_scores_table(run, found):
     table, seconds = cached.scored(found)
     assert len(seconds) == 30

@@ -8,6 +8,7 @@ import pytest
 
 from osnb import experiment, losses, metrics, scores, train
 from osnb.book import follows, goldens
+from osnb.experiment import rehearsal
 from osnb.train import methods
 
 TRAININGS = ("12_palechor_train", "21_vaze_train", "31_kim_train")
@@ -104,6 +105,12 @@ def test_a_later_stage_is_held_on_any_kind_of_processor(name, fault, monkeypatch
     assert goldens.agrees(golden, goldens.rehearsed(f"stage/{name}"), f"stage/{name}")
     monkeypatch.setattr(*fault)
     assert not goldens.agrees(golden, goldens.rehearsed(f"stage/{name}"), f"stage/{name}")
+
+
+def test_c2ae_has_the_scores_of_its_best_epoch_where_gamma_chooses_it():
+    how = f"augmentation=none rules=plain {rehearsal.GIVEN['methods']['c2ae']}"
+    found = rehearsal.recipe("p2", more=how, method="c2ae")
+    assert np.isfinite(found["scores_best max_logit"]).all()
 
 
 def test_draws_are_the_same_from_one_rehearsal_to_the_next():

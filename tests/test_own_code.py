@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 
 from osnb import experiment as ex
 from osnb.base import tables, user
+from osnb.book import predicting
 from osnb.book.cli import app
-from osnb.book.run import execute, plan
+from osnb.book.run import Refused, execute, plan
 from osnb.experiment.scored import Scores
 
 HEAD = "import numpy as np\nimport pandas as pd\nimport torch\nfrom torch import nn\n"
@@ -164,6 +165,24 @@ def test_what_is_wrong_is_refused_before_a_kernel_starts(folder, name):
     kind, value = override.split("=")
     with pytest.raises(ValueError, match=reason):
         planned(folder, **{kind: value})
+
+
+BAD = {
+    "reader: [own": "no valid yaml in line",
+    "- a": "needs lines of 'name: value'; it holds a list",
+    "epochs:": "epochs is a text or a number; got None",
+    "reader: 5": "reader is a name; got 5",
+    "protocol: [a]": "protocol is a text or a number",
+    "a: &a [1, 1]\nb: [*a, *a]": r"uses \*a, a name for other lines, in line 2",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_a_bad_benchmark_of_ones_own_is_refused_in_a_sentence(text, tmp_path, monkeypatch):
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    (tmp_path / "my.yaml").write_text(text)
+    with pytest.raises(Refused, match=BAD[text]):
+        predicting.of_weights(tmp_path / "w.pt", tmp_path / "my.yaml", {})
 
 
 @pytest.mark.parametrize("name", ["/tmp/x:f", "../x:f", "a/b:f", "x..y:f", ":f", "x y:f"])

@@ -162,6 +162,15 @@ def test_the_rule_is_its_definition_read_slowly(name):
     assert len({*found}) == len(found)
 
 
+def test_a_class_that_a_softmax_rules_out_leaves_kl_matching_a_number():
+    of = seen()
+    logits = np.repeat(np.eye(K) * 800, 20, axis=0)
+    labels = np.arange(K).repeat(20)
+    sure = Seen(Outputs(logits, of.out.features[: len(logits)]), labels, K, of.weight, of.bias)
+    found = FITS["kl_matching"](sure)(Outputs(logits[::20], of.out.features[:K]), known=K)
+    np.testing.assert_allclose(found, 0, atol=1e-9)
+
+
 @pytest.mark.parametrize("name", FITTED)
 def test_negatives_and_a_background_column_change_nothing(name):
     of = seen()

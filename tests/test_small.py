@@ -1,7 +1,11 @@
 """Digits and letters: size, range, who is what, and that letters are near but not the same."""
 
+import io
+
 import numpy as np
+import pandas as pd
 import pytest
+from PIL import Image
 
 from osnb.datasets import READERS
 from osnb.protocols.vaze import LETTERS, digit_classes
@@ -21,6 +25,18 @@ def test_images_have_the_promised_size_and_range_and_two_reads_agree(name, count
     assert (pixels == everything(second)).all()
     assert first.rows.equals(second.rows)
     assert first.rows["sample"].is_unique
+
+
+def test_rows_of_a_packed_file_keep_their_images_whatever_its_index(tmp_path):
+    levels, jpegs = [0, 60, 120, 180, 240], []
+    for level in levels:
+        Image.new("RGB", (32, 32), (level,) * 3).save(file := io.BytesIO(), "jpeg")
+        jpegs.append(file.getvalue())
+    table = pd.DataFrame({"split": "train", "wnid": [f"n{x}" for x in levels], "jpeg": jpegs})
+    table.iloc[[3, 1, 4]].to_parquet(tmp_path / "tinyimagenet32_jpeg.parquet")
+    images = READERS["tinyimagenet_parquet"](tmp_path)
+    assert [*images.rows["wnid"]] == ["n180", "n60", "n240"]
+    assert everything(images).float().mean(dim=(1, 2, 3)).tolist() == pytest.approx([180, 60, 240])
 
 
 def test_half_of_each_digit_is_for_training():

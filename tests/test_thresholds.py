@@ -39,6 +39,14 @@ def test_the_unknown_are_held_as_the_known_with_the_sign_turned(promise):
     assert (unknown >= found).sum() == (-unknown < turned).sum()
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64])
+def test_of_tied_unknown_none_is_accepted_in_the_precision_of_the_scores(kind):
+    unknown = np.repeat([0, 1], [900, 100]).astype(kind)
+    found = metrics.fpr_threshold(unknown, fpr=0.05)
+    assert (unknown >= found).sum() == 0
+    assert 1 < found < 1.001
+
+
 def test_no_threshold_is_above_an_infinite_score():
     unknown = np.r_[np.full(100, np.inf), scores(100)]
     assert np.isnan(metrics.fpr_threshold(unknown, fpr=0.1))

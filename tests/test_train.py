@@ -3,8 +3,11 @@
 import errno
 import gc
 import math
+import os
 import random
 import signal
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -150,6 +153,19 @@ def test_a_loss_that_is_not_finite_stops_with_the_epoch_and_keeps_the_one_before
     with pytest.raises(FloatingPointError, match=r"step 1 of epoch 3: lower the learning"):
         fit(model, tmp_path, validate=break_it)
     assert len(pd.read_parquet(tmp_path / "history.parquet")) == 2
+
+
+def test_weights_that_are_not_finite_are_not_kept_within_an_epoch(tmp_path):
+    def loss(out, labels):
+        loss.steps += 1
+        return out.logits.sum(dim=1) * (float("nan") if loss.steps > 2 else 1e-3)
+
+    loss.steps = 0
+    with pytest.raises(FloatingPointError, match="step 3 of epoch 1"):
+        fit(new_model(), tmp_path, loss=loss, every=0.0)
+    for name in ("checkpoint.pt", "previous.pt"):
+        state = checkpoint.load(tmp_path / name)
+        assert all(x.isfinite().all() for x in state["model"].values())
 
 
 def damaged(file, how):
@@ -473,6 +489,21 @@ def test_a_value_that_a_loss_closes_over_or_reads_is_told():
     weights = torch.ones(3), torch.tensor([1.0, 1.0, 1.5])
     one, other = (losses.LOSSES.bind("background", weights=w) for w in weights)
     assert checkpoint.code(one) != checkpoint.code(other)
+
+
+def test_a_loss_is_the_same_in_every_process():
+    text = "def loss(out, labels):\n    return out if labels in {'a', 'b', 'c', 'd'} else 0\n"
+    text = f"{text}from osnb.train import checkpoint\nprint(checkpoint.code(loss))"
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", text],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in "123"
+    }
+    assert len(told) == 1
 
 
 def test_weights_that_differ_in_the_last_digits_are_alike():

@@ -75,6 +75,8 @@ def content(path: str | Path) -> bytes:
 
 
 def _rgb(photo: Image.Image) -> Image.Image:
+    if photo.mode == "F":  # nobody says which float is white
+        raise ValueError("its levels are floats, not 8 or 16 bits")
     if photo.mode.startswith("I"):  # convert() would clip 16 bits at 255
         photo = Image.fromarray((np.asarray(photo) >> 8).astype(np.uint8))
     if "transparency" in photo.info:  # Pillow warns when a palette's alpha is dropped in one step
@@ -157,7 +159,7 @@ def _uneven(before: int, after: int) -> bool:
 
 def upright(data: bytes, name: str, short: int) -> np.ndarray:
     """As `resized`, turned as the camera's orientation tag (EXIF) says."""
-    if b"Exif" in data or b"eXIf" in data:
+    if b"Exif" in data or b"eXIf" in data or b"EXIF" in data:  # the last in WebP
         with suppress(*BROKEN), Image.open(io.BytesIO(data)) as photo:
             if photo.getexif().get(TURNED, 1) != 1:
                 return _by_pillow(_rgb(ImageOps.exif_transpose(photo)), short)

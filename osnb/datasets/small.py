@@ -138,7 +138,7 @@ def packed(root: Path, *, file: str, column: str, side: int = 32, channels: int 
     try:
         table = pd.read_parquet(path)
         coded = "png" if "png" in table else "jpeg"
-        table = table[["split", column, coded]]
+        table = table[["split", column, coded]].reset_index(drop=True)
     except Exception as error:  # Arrow's are of many kinds
         said = " ".join(str(error).split())  # Arrow speaks in several lines
         raise ValueError(f"{path} must be {layout}; it cannot be read: {said}") from error

@@ -281,7 +281,8 @@ def fast() -> pd.DataFrame:
         head = {name: columns[name] for name in ("split", "seed", "method")}
         head["epochs"] = stamp["settings"]["epochs"]
         rows.append(head | {name: f"{value:.3f}" for name, value in numbers.items()})
-    return pd.DataFrame(rows).astype(str)
+    table = pd.DataFrame(rows)
+    return (table.sort_values(["epochs", "split", "seed"]) if rows else table).astype(str)
 
 
 def decided() -> pd.DataFrame:

@@ -76,7 +76,9 @@ def said(experiment: "Experiment", directory: Path, machine: "Machine") -> dict[
 
 def _images(network: nn.Module, parts: "Parts") -> dict[str, np.ndarray]:
     """What the network says of the images of each split, and who these are."""
-    sets = [("train", "", parts.batches(parts.taught)), ("val", "", parts.validation)]
+    sets = [("train", "", parts.batches(parts.taught))]
+    if (parts.rows["split"] == "val").any():
+        sets.append(("val", "", parts.validation))
     sets += [("test", "unknown", parts.test)]
     for source, group, batches in parts.far:
         sets.append(("test", " ".join(dict.fromkeys((source, group))), batches))
@@ -103,7 +105,7 @@ def rules(found: Mapping[str, np.ndarray]) -> dict[str, Callable[[Seen], Callabl
     else they are those of the source. No unknown image is looked at.
     """
     known = int(found["known"])
-    labels, held_out = found["label_train"], found["label_val"]
+    labels, held_out = found["label_train"], found.get("label_val", np.array([]))
     every = {name: lambda _, rule=rule: rule for name, rule in (SCORES | POST_HOC).items()}
     right = labels[scores.predicted(_says(found, "train"), known=known) == labels]
     tail = min(TAIL, np.bincount(right, minlength=known).min())

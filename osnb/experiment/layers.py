@@ -51,11 +51,16 @@ def benchmark(name: str, size: str) -> dict[str, Any]:
     one_of(f"size of {name}", size, {"own": base})
     plain = catalogue("benchmarks")["base"] | catalogue("recipes")["base"]
     given = {k: v for k, v in base.items() if k not in (*FACTS, "regimes", "methods")}
+    if wrong := [k for k, v in given.items() if not isinstance(v, str | int | float)]:
+        raise ValueError(f"{file}: {wrong[0]} is a text or a number; got {given[wrong[0]]!r}")
+    if wrong := [k for k, v in given.items() if k in ("reader", "protocol") and v != str(v)]:
+        raise ValueError(f"{file}: {wrong[0]} is a name; got {given[wrong[0]]!r}")
     settings = laid([plain, {}, given])
     all_read(given, settings, name)
     with (file.parent / settings["protocol"]["roles"]).open(encoding="utf-8-sig") as roles:
         negatives = any(
-            (row.get("role") or "").strip() == "negative" for row in csv.DictReader(roles)
+            (row.get("role") or "").strip() == "negative"
+            for row in csv.DictReader(roles, skipinitialspace=True)
         )
     return base | {"negatives": negatives}
 

@@ -37,7 +37,8 @@ def scored(
     made, settings = Scores(network, parts, Path(directory)), experiment.settings
     found = {"scores": made.table()}
     if settings["watch"]["name"] == "gamma" and not isinstance(network, nn.ModuleList):
-        best = train.best(network, directory)
+        kept = next(Path(directory).rglob("best.pt"), Path(directory, "best.pt"))
+        best = train.best(network, kept.parent)  # of C2AE in stage one's folder
         found["scores_best"] = Scores(best, parts, Path(directory), rules="plain").table()
     if made.selection is not None:
         found["selection"] = made.selection

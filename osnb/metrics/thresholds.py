@@ -56,7 +56,9 @@ def fpr_threshold(
     turned = -unknown.astype(np.float64)
     rank = _rank(len(turned), 1 - fpr, promise, confidence) - 1
     highest = -np.partition(turned, rank)[rank]
-    return float(np.nextafter(highest, np.inf)) if highest < np.inf else np.nan
+    if unknown.dtype.kind == "f":  # the next number of theirs: numpy compares in their precision
+        highest = unknown.dtype.type(highest)
+    return float(np.nextafter(highest, type(highest)(np.inf))) if highest < np.inf else np.nan
 
 
 def risk_threshold(

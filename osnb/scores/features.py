@@ -168,8 +168,9 @@ def kl_matching(seen: Seen) -> Rule:
     that are never predicted have none. The paper takes validation samples.
     """
     z, _, _ = _known(seen)
-    p, predicted = _softmax(z), z.argmax(axis=1)
-    typical = [np.log(p[predicted == c].mean(axis=0)) for c in np.unique(predicted)]
+    log_p, predicted = z - _log_sum(z)[:, None], z.argmax(axis=1)
+    parts = [log_p[predicted == c] for c in np.unique(predicted)]
+    typical = [_log_sum(part.T) - np.log(len(part)) for part in parts]
 
     def score(z: np.ndarray, _: np.ndarray) -> np.ndarray:
         p, log_p = _softmax(z), z - _log_sum(z)[:, None]

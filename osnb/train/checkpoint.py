@@ -236,7 +236,9 @@ def _parts(value: Any) -> Iterator[Any]:
         yield from (_layers(value), dict(value.state_dict()))
     elif isinstance(value, Mapping):
         yield from (x for item in value.items() for x in item)
-    elif isinstance(value, list | tuple | frozenset):
+    elif isinstance(value, frozenset):  # in another order in every process
+        yield from sorted(value, key=repr)
+    elif isinstance(value, list | tuple):
         yield from value
     elif hasattr(value, "__dict__") and not isinstance(value, type | ModuleType):
         yield from (_functions(type(value)), value.__dict__)

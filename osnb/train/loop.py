@@ -205,10 +205,15 @@ class Run:
             line.step(len(labels))
             wish = STOP if stop() else KEEP * (line.clock() - kept > self.every)
             if wish := ranks.agreed(wish, self.step):
+                self.refuse_infinite(number)
                 self.keep()
                 kept = line.clock()
                 if wish == STOP:
                     raise KeyboardInterrupt(f"kept after step {self.step} of epoch {number}")
+        self.refuse_infinite(number)
+
+    def refuse_infinite(self, number: int) -> None:
+        """End where the loss of a step was not finite, before its weights are kept."""
         step = int(ranks.reduced(self.first_bad, MAX))
         if step >= 0:
             raise FloatingPointError(

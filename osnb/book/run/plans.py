@@ -129,6 +129,9 @@ def plan(file: Path, overrides: Mapping | None = None, content: Mapping | None =
     """
     file = Path(file).absolute()
     own, notebook = content or read(file), _notebook(file)
+    benchmark = str((own | dict(overrides or {})).get("benchmark", ""))
+    if benchmark.endswith(".yaml") and (workbook.out() / benchmark).exists():
+        read(workbook.out() / benchmark)
     try:
         defaults = _declared(notebook)
         values = _checked(_laid_over(own, overrides or {}, defaults), defaults, file)
