@@ -369,6 +369,7 @@ def test_new_images_that_are_not_there_or_twice_are_refused(folder):
 
 
 def test_pixels_of_timm_are_those_of_its_own_config_in_training_and_for_new_images(folder):
+    from osnb.datasets import vision  # noqa: F401, I001, it guards timm's torchvision
     import timm
 
     own = timm.data.resolve_model_data_config(timm.create_model("resnet10t"))
