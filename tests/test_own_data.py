@@ -8,7 +8,7 @@ from osnb.base import tables as written
 from osnb.evidence import own_data, tables
 
 CELL = {"quoted": "", "epochs": 100, "own_epochs": 100, "over": "splits", "of": 5, "trainings": 5}
-CELL |= {"missing": "", "task": "unknown"}
+CELL |= {"missing": "", "task": "unknown", "source": "", "printed": "msp"}
 LACKS = {"missing": "lsun_fix svhn", "over": "seeds"}
 
 
@@ -24,7 +24,11 @@ LACKS = {"missing": "lsun_fix svhn", "over": "seeds"}
         ({"of": 1, "over": "seeds"}, ""),
         (LACKS | {"task": "near"}, ""),
         (LACKS | {"task": "wrong"}, ""),
-        (LACKS | {"task": "far"}, "far sets that are not there: lsun_fix, svhn"),
+        (LACKS | {"task": "far"}, ""),  # a set that is there and whole
+        ({"task": "far", "source": "DTD"}, "10 of 47 textures"),
+        ({"task": "wrong", "printed": "openmax"}, "classes are Baseline's, in print OpenMax's own"),
+        ({"task": "near", "printed": "openmax"}, ""),
+        (LACKS | {"own_epochs": 4}, "epochs 4 of 100, far sets that are not there: lsun_fix, svhn"),
         (LACKS, "far sets that are not there: lsun_fix, svhn"),
     ],
 )
@@ -107,7 +111,8 @@ def test_a_plain_split_stands_beside_that_split_of_the_third_party(collected):
     assert each["reason"].str.contains("images compressed once more, precision bfloat16").all()
     (one,) = made[made["artefact"] == "Table 1"].to_dict("records")
     assert np.isnan(one["difference"])
-    assert one["reason"] == "quoted from Neal et al., 2018, trained otherwise"
+    whole = "quoted from Neal et al., 2018, trained otherwise, epochs 100 of 600, 2 of 5 splits"
+    assert one["reason"] == whole
 
 
 def test_a_training_cut_short_takes_no_difference_and_says_so(collected):
@@ -116,7 +121,8 @@ def test_a_training_cut_short_takes_no_difference_and_says_so(collected):
     short = collected(20, 30, *splits)
     longer = [split | {"epochs": 600} for split in splits[:-1]]
     mixed = collected(20, 30, *longer, splits[-1] | {"epochs": 200})
-    assert set(mixed["reason"]) == {"4 of 5 splits", "epochs 200 of 600"}  # no mean of both
+    both = "epochs 200 of 600, 1 of 5 splits"
+    assert set(mixed["reason"]) == {"4 of 5 splits", both}  # no mean of both
     assert whole["difference"].notna().all()
     assert set(whole["epochs"]) == {"600 of 600"}
     assert set(whole["unit"]) == {"class"}
