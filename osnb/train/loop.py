@@ -213,7 +213,11 @@ class Run:
         self.refuse_infinite(number)
 
     def refuse_infinite(self, number: int) -> None:
-        """End where the loss of a step was not finite, before its weights are kept."""
+        """End where the loss of a step was not finite, before its weights are kept.
+
+        Raises:
+            FloatingPointError: it was not.
+        """
         step = int(ranks.reduced(self.first_bad, MAX))
         if step >= 0:
             raise FloatingPointError(
