@@ -172,6 +172,7 @@ BAD = {
     "- a": "needs lines of 'name: value'; it holds a list",
     "epochs:": "epochs is a text or a number; got None",
     "reader: 5": "reader is a name; got 5",
+    "protocol: digits": "protocol must be roles_csv in a file of one's own; got 'digits'",
     "protocol: [a]": "protocol is a text or a number",
     "a: &a [1, 1]\nb: [*a, *a]": r"uses \*a, a name for other lines, in line 2",
 }
@@ -182,7 +183,7 @@ def test_a_bad_benchmark_of_ones_own_is_refused_in_a_sentence(text, tmp_path, mo
     monkeypatch.setenv("OSNB_OUT", str(tmp_path))
     (tmp_path / "my.yaml").write_text(text)
     with pytest.raises(Refused, match=BAD[text]):
-        predicting.of_weights(tmp_path / "w.pt", tmp_path / "my.yaml", {})
+        predicting.of_weights([tmp_path / "w.pt"], tmp_path / "my.yaml", {})
 
 
 @pytest.mark.parametrize("name", ["/tmp/x:f", "../x:f", "a/b:f", "x..y:f", ":f", "x y:f"])
@@ -247,6 +248,31 @@ def test_weights_that_are_there_are_scored_on_a_benchmark_file_of_ones_own(folde
     for name, why in {"broken": "KeyError", "of_more": "", "none": "no function 'none'"}.items():
         code, _, said = osnb(*words[:2], f"my_module:{name}", *words[3:], "file.pt")
         assert (code, why in said, "Traceback" in said) == (2, True, False), said
+
+
+def test_several_files_of_weights_are_an_ensemble(folder, monkeypatch):
+    """Kim et al. 2021 score the mean of the softmax of trained networks as one (Sec. 4.1)."""
+    monkeypatch.delenv("OSNB_OUT")
+    (folder / "my_module.py").write_text(HEAD + TRAINED)
+    pixels = np.load("mine.npz")["pixels"][[0, 1, 2, 20, 21, 22, 40, 41, 42]].reshape(9, 64)
+    images, probabilities = torch.from_numpy(pixels).double() / 255, []
+    words = ["predict", "--model", "my_module:trained", "--benchmark", "my.yaml"]
+    for seed in range(3):
+        torch.manual_seed(seed)
+        layer = torch.nn.Linear(64, 2)
+        torch.save({f"1.{k}": v for k, v in layer.state_dict().items()}, folder / f"one{seed}.pt")
+        probabilities.append(layer.double()(images).softmax(1).detach().numpy())
+        words += ["--weights", f"one{seed}.pt"]
+    code, _, why = osnb(*words)
+    assert code == 0, why
+    table = tables.read(folder / "runs" / "21_vaze_train" / "one0" / "scores.parquet")
+    mean = np.mean(probabilities, axis=0)
+    assert (table["pred"].to_numpy() == mean.argmax(axis=1)).all()
+    largest = mean.max(axis=1)
+    log_odds = np.log(largest / (1 - largest))
+    np.testing.assert_allclose(table["max_softmax_log_odds"], log_odds, atol=1e-5)
+    code, _, why = osnb(*words, "-p", "method=softmax", "-p", "overrides=")
+    assert (code, "need 1 files of weights; got 3" in why) == (2, True), why
 
 
 @pytest.mark.parametrize("kind", ["loss", "score", "reader"])

@@ -37,19 +37,23 @@ def of_run(name: str, overrides: Mapping[str, Any]) -> tuple[Plan, list[Path]]:
     return planned, files
 
 
-def of_weights(weights: Path, benchmark: Path, overrides: Mapping[str, Any]) -> Plan:
+def of_weights(weights: Sequence[Path], benchmark: Path, overrides: Mapping[str, Any]) -> Plan:
     """What a training on a benchmark of one's own would be that gave these weights.
 
     Args:
-        weights: the file, after which the run is called.
+        weights: the file, after which the run is called; of several, which make an ensemble, the
+            first.
         benchmark: the file that the training would name, such as my.yaml.
         overrides: of its parameters and settings.
 
     Raises:
         Refused: there can be no such run.
     """
-    run = {"run": weights.stem, "size": "own", "benchmark": str(benchmark), "method": "softmax"}
-    return plan(Path(NOTEBOOK) / f"{weights.stem}.yaml", overrides, run | {"regime": "baseline"})
+    run = {"run": weights[0].stem, "size": "own", "benchmark": str(benchmark)}
+    run |= {"method": "softmax", "regime": "baseline"}
+    if len(weights) > 1:
+        run |= {"method": "ensemble", "overrides": f"members={len(weights)}"}
+    return plan(Path(NOTEBOOK) / f"{weights[0].stem}.yaml", overrides, run)
 
 
 def finished(name: str) -> tuple[str, dict[str, Any], list[Path]]:

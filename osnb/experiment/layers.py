@@ -57,6 +57,9 @@ def benchmark(name: str, size: str) -> dict[str, Any]:
         raise ValueError(f"{file}: {wrong[0]} is a name; got {given[wrong[0]]!r}")
     settings = laid([plain, {}, given])
     all_read(given, settings, name)
+    if "roles" not in settings["protocol"]:
+        what = settings["protocol"]["name"]
+        raise ValueError(f"{file}: protocol must be roles_csv in a file of one's own; got {what!r}")
     with (file.parent / settings["protocol"]["roles"]).open(encoding="utf-8-sig") as roles:
         negatives = any(
             (row.get("role") or "").strip() == "negative"

@@ -66,8 +66,10 @@ def loaded(
         ValueError: a file has the weights of another network, there are too few or too many, or
             the own network is none for these images and classes.
     """
-    network = own(model, parts) if model else experiment.network(parts)
-    networks = members(network)
+    if model:
+        networks = [own(model, parts) for _ in parts.train]
+    else:
+        networks = members(experiment.network(parts))
     if len(networks) != len(files):
         raise ValueError(f"need {len(networks)} files of weights; got {len(files)}")
     for member, file in zip(networks, files, strict=True):

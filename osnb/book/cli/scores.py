@@ -31,7 +31,7 @@ CHOOSE = "Pick on half the unknown classes, report the others."
 TEST = "Other samples; if left out, half of FILE, at random."
 TO_COME = "Of the unknown among samples to come; as in FILE if 0."
 ALSO = "Another reader whose test images are unknown too, repeatable."
-WEIGHTS = "File of weights: a checkpoint of ours, tensors by name, or released ones."
+WEIGHTS = "File of weights: a checkpoint, tensors by name, released ones; several are an ensemble."
 BENCHMARK = "For weights: your own, my.yaml, or NOTEBOOK/RUN.yaml, a params file of an experiment."
 MODEL = "Your own network, MODULE:NAME, called with classes=K; it gives logits (N, K)."
 IMAGES = "A folder of images, however deep, a csv file with a column path, or one image."
@@ -54,7 +54,7 @@ Risk = Annotated[float | None, typer.Option(help="Errors among the accepted, at 
 Share = Annotated[float, typer.Option(help=TO_COME)]
 Out = Annotated[Path | None, typer.Option(help="csv file to write as well.", callback=only_csv)]
 Run = Annotated[str, typer.Argument(metavar="[RUN]", help="A finished training run.")]
-Weights = Annotated[Path | None, typer.Option(help=WEIGHTS)]
+Weights = Annotated[list[Path] | None, typer.Option(help=WEIGHTS)]
 BenchmarkFile = Annotated[Path | None, typer.Option("--benchmark", help=BENCHMARK)]
 Model = Annotated[str, typer.Option(metavar="MODULE:NAME", help=MODEL)]
 
@@ -133,7 +133,11 @@ def verdict(
 
 
 def _network(
-    run: str, benchmark: Path | None, weights: Path | None, model: str, given: dict[str, Any]
+    run: str,
+    benchmark: Path | None,
+    weights: list[Path] | None,
+    model: str,
+    given: dict[str, Any],
 ):
     """Parameters of the experiment that a network is of, and its files of weights."""
     from osnb.book import predicting
@@ -158,13 +162,13 @@ def _asked(**rates: float | None) -> tuple[str, float]:
     return name, value
 
 
-def _one_network(run: str, benchmark: Path | None, weights: Path | None, model: str) -> None:
+def _one_network(run: str, benchmark: Path | None, weights: list[Path] | None, model: str) -> None:
     """Refuse what names no network, or two."""
     if bool(run) == bool(benchmark) or (run and (weights or model)):
         raise ValueError("need a finished RUN, or --benchmark FILE with what belongs to weights")
 
 
-def _of_weights(benchmark: Path, weights: Path | None, given: dict[str, Any]):
+def _of_weights(benchmark: Path, weights: list[Path] | None, given: dict[str, Any]):
     """The plan that a params file or a benchmark of one's own means, and the files of weights."""
     from osnb.book import predicting
     from osnb.book.run import plan
@@ -172,10 +176,10 @@ def _of_weights(benchmark: Path, weights: Path | None, given: dict[str, Any]):
     notebook = workbook.root() / "notebooks" / f"{benchmark.absolute().parent.name}.ipynb"
     if weights and not notebook.is_file():
         os.environ.setdefault("OSNB_OUT", str(Path.cwd()))
-        return predicting.of_weights(weights, benchmark, given), [weights]
+        return predicting.of_weights(weights, benchmark, given), weights
     at_home([benchmark])
     planned = plan(benchmark, given)
-    return planned, [weights] if weights else predicting.released(planned)
+    return planned, weights or predicting.released(planned)
 
 
 def rules(
