@@ -323,7 +323,7 @@ def test_training_images_that_are_all_divided_are_counted_as_one_number():
 def test_a_split_that_lacks_a_method_is_left_out():
     rows = [("a", 0, "softmax"), ("a", 0, "oe"), ("a", 1, "oe"), ("b", 1, "softmax")]
     frame = pd.DataFrame(rows, columns=["benchmark", "split", "method"])
-    frame = frame.assign(regime="baseline", epochs=[200, 60, 60, 200])
+    frame = frame.assign(regime="baseline", epochs=[200, 60, 60, 200], precision="float32")
     assert kim2021.whole_splits(frame).index.tolist() == [0, 1, 3]
 
 
@@ -333,9 +333,13 @@ def test_a_split_that_lacks_a_method_is_left_out():
 def test_methods_are_compared_after_trainings_of_one_length(others, kept):
     rows = [("softmax", 40), ("softmax", 200), *others]
     frame = pd.DataFrame(rows, columns=["method", "epochs"])
-    alike = kim2021.whole_splits(frame.assign(benchmark="a", split=0, regime="baseline"))
+    frame = frame.assign(benchmark="a", split=0, regime="baseline", precision="bfloat16")
+    alike = kim2021.whole_splits(frame)
     assert alike.query("method == 'softmax'")["epochs"].tolist() == [kept]
     assert len(alike) == 1 + len(others)
+    both = pd.concat([frame.assign(precision="float32"), frame[1:]], ignore_index=True)
+    assert set(kim2021.whole_splits(both)["precision"]) == {"float32"}
+    assert len(kim2021.whole_splits(both)) == len(alike)
 
 
 @pytest.mark.parametrize("place", ["cifar", "imagenet"])

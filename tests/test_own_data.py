@@ -112,6 +112,7 @@ def test_a_plain_split_stands_beside_that_split_of_the_third_party(collected):
     (one,) = made[made["artefact"] == "Table 1"].to_dict("records")
     assert np.isnan(one["difference"])
     whole = "quoted from Neal et al., 2018, trained otherwise, epochs 100 of 600, 2 of 5 splits"
+    whole += ", precision bfloat16"
     assert one["reason"] == whole
 
 
@@ -121,19 +122,19 @@ def test_a_training_cut_short_takes_no_difference_and_says_so(collected):
     short = collected(20, 30, *splits)
     longer = [split | {"epochs": 600} for split in splits[:-1]]
     mixed = collected(20, 30, *longer, splits[-1] | {"epochs": 200})
-    both = "epochs 200 of 600, 1 of 5 splits"
-    assert set(mixed["reason"]) == {"4 of 5 splits", both}  # no mean of both
+    said, both = ", precision bfloat16", "epochs 200 of 600, 1 of 5 splits"
+    assert set(mixed["reason"]) == {"4 of 5 splits" + said, both + said}  # no mean of both
     assert whole["difference"].notna().all()
     assert set(whole["epochs"]) == {"600 of 600"}
     assert set(whole["unit"]) == {"class"}
     assert short["difference"].isna().all()
-    assert set(short["reason"]) == {"epochs 100 of 600"}
+    assert set(short["reason"]) == {"epochs 100 of 600" + said}
     assert own_data.counted(short).startswith("0 of 5 can be compared")
     same = [split | {"epochs": 600, "precision": "float32"} for split in splits]
     far_off = collected(20, 30, *same).query("within == 'further'")
     assert set(far_off["reason"]) == {"no reason found: same settings"}
     few = collected(20, 30, *[split | {"epochs": 600} for split in splits[:4]])
-    assert set(few["reason"]) == {"4 of 5 splits"}
+    assert set(few["reason"]) == {"4 of 5 splits" + said}
     sd = [scores(i, 20, 30).query("label >= 0").eval("pred == label").mean() for i in range(5)]
     row = whole[whole["metric"] == "accuracy"].iloc[0]
     assert (row["ours"], row["sd"]) == pytest.approx((np.mean(sd), np.std(sd, ddof=1)))
@@ -189,6 +190,22 @@ def test_the_shortest_runs_of_each_draw_stand_beside_print(tmp_path, monkeypatch
         accuracy = (known["label"] == known["pred"]).mean()
         assert made["wrong: accuracy"][i].startswith(f"{accuracy:.3f} [")
     assert [*made.iloc[3, 3:]] == ["0.744", "0.075", "0.722", "0.865"]
+
+
+def test_a_training_in_two_precisions_stands_beside_itself(tmp_path, monkeypatch):
+    rows = []
+    for i, precision in enumerate(["float32", "bfloat16"] * 2 + ["float32"]):
+        path = tmp_path / f"{i}" / "scores.parquet"
+        written.write(path, kim_scores(i), {})
+        rows.append(KIM | {"path": str(path), "seed": i // 2, "precision": precision})
+    monkeypatch.setattr(tables, "collect", lambda *_: pd.DataFrame(rows))
+    made = own_data.precisions()
+    assert [*made["seed"]] == ["0", "1", "float32 less bfloat16"]  # seed 2 has no like
+    right = [kim_scores(i).query("label >= 0").eval("pred == label").mean() for i in range(4)]
+    assert [*made["accuracy, bfloat16"][:2]] == [f"{x:.4f}" for x in right[1::2]]
+    gaps = np.subtract(right[::2], right[1::2])
+    spread = f"{gaps.mean():+.4f}, deviation {gaps.std(ddof=1):.4f}"
+    assert made["accuracy, float32"][2] == spread
 
 
 def test_a_far_set_of_few_classes_has_an_interval_over_images_and_others_one_over_classes(

@@ -23,6 +23,7 @@ HEADS = {"accuracy": "ACC, %", "aurc": "AURC x 1000", "e_aurc": "E-AURC x 1000"}
 HEADS |= {"auroc": "AUROC, %", "fpr95": "FPR95, %"}
 SOFTMAX = ["printed", "kind", "class", "known", "softmax", "runs"]
 CONCENTRATION = "concentration"  # on one known class, of the mean softmax of a far set
+TRAINING = ["benchmark", "split", "seed", "network", "backbone", "method", "regime"]
 SETTING = ["place", "task", "source", "metric"]  # of one number of a method
 # AUROC from which total variation alone solves a cell: nine of ten pairs are told apart unseen. In
 # print Baseline is below it in every far cell
@@ -73,7 +74,7 @@ def whole_splits(runs: pd.DataFrame) -> pd.DataFrame:
 
     A mean over other known classes than another method's would compare classes, not methods. Of a
     method with trainings of several lengths those stay that most methods have too; of equally
-    many, the longest.
+    many, the longest. Of a training in two precisions the one in float32 stays.
 
     Args:
         runs: from `tables.collect`.
@@ -81,7 +82,8 @@ def whole_splits(runs: pd.DataFrame) -> pd.DataFrame:
     alike = runs.groupby(["benchmark", "epochs"])["method"].transform("nunique")
     rank = alike + runs["epochs"] / 1e6
     longest = rank.groupby([runs["benchmark"], runs["method"], runs["regime"]]).transform("max")
-    runs = runs[rank == longest]
+    runs = runs[rank == longest].sort_values("precision", kind="stable")
+    runs = runs.drop_duplicates([x for x in TRAINING if x in runs], keep="last").sort_index()
     methods = runs.groupby(["benchmark", "split"])["method"].transform("nunique")
     return runs[methods == methods.groupby(runs["benchmark"]).transform("max")]
 

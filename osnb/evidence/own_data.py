@@ -90,7 +90,7 @@ def ours(*, resamples: int = 1000) -> pd.DataFrame:
             runs = names.in_print(tables.collect(notebook, "paper"), paper)
         except FileNotFoundError:
             continue
-        for _, part in runs.groupby(["benchmark", "method", "regime", "epochs"]):
+        for _, part in runs.groupby(["benchmark", "method", "regime", "epochs", "precision"]):
             found.append(_measured(part, tasks, paper, resamples))
     return pd.concat(found or [pd.DataFrame(columns=OURS)], ignore_index=True)
 
@@ -152,14 +152,18 @@ def barred(cell: Mapping[str, Any]) -> str:
 
 def otherwise(cell: Mapping[str, Any]) -> str:
     """What a number that takes a difference was made with, other than print's."""
-    found = [OTHERWISE.get(cell["place"], "")]
+    found = [OTHERWISE.get(cell["place"], ""), rounded(cell)]
     if cell["method"] == "released":
         found.append("the authors' weights")
-    elif cell["precision"] != "float32":
-        found.append(f"precision {cell['precision']}")
     if cell["over"] == "seeds" and cell["of"] < cell["trainings"]:
         found.append(f"{cell['of']:.0f} of {cell['trainings']:.0f} seeds")
     return ", ".join(filter(None, found))
+
+
+def rounded(cell: Mapping[str, Any]) -> str:
+    """In which precision a network was trained, if not in print's."""
+    usual = cell["precision"] == "float32" or cell["method"] == "released"
+    return "" if usual else f"precision {cell['precision']}"
 
 
 def table(*, resamples: int = 1000) -> pd.DataFrame:
@@ -179,7 +183,10 @@ def table(*, resamples: int = 1000) -> pd.DataFrame:
     gap = (both["own"] - both["value"]).where([not x for x in why]).astype(float)
     steps = [gap.abs() <= 1e-9 + POINT, gap.abs() <= 1e-9 + 2 * POINT, gap.notna()]
     both = both.assign(within=np.select(steps, ["1", "2", "further"], ""), difference=gap)
-    both["reason"] = [x or otherwise(cell) for x, cell in zip(why, records, strict=True)]
+    both["reason"] = [
+        ", ".join(filter(None, [x, rounded(cell)])) if x else otherwise(cell)
+        for x, cell in zip(why, records, strict=True)
+    ]
     unexplained = (both["within"] == "further") & (both["reason"] == "")
     both["reason"] = both["reason"].mask(unexplained, "no reason found: same settings")
     both["epochs"] = both["own_epochs"].astype(str) + " of " + both["epochs"].astype(str)
@@ -226,11 +233,13 @@ def draws(*, resamples: int = 1000) -> pd.DataFrame:
     """Baseline on each draw of CIFAR-40's known classes, as text; the paper does not list its own.
 
     Returns:
-        A row a draw, of the shortest trainings, and print's row: draw, epochs, seeds, and one
-        column a cell of known and near images, with its 95 % interval over classes.
+        A row a draw, of the shortest trainings of one precision, and print's row: draw, epochs,
+        seeds, and one column a cell of known and near images, with its 95 % interval over classes.
     """
     runs = tables.collect("31_kim_train", "paper").query("method == 'softmax'")
     runs = runs[(runs["epochs"] == runs["epochs"].min()) & runs["benchmark"].isin(DRAWS)]
+    alike = runs.groupby("precision")["benchmark"].transform("nunique")
+    runs = runs[alike == alike.max()]
     placed = names.in_print(runs.assign(draw=runs["benchmark"], benchmark="cifar40"), "kim2021")
     parts = {
         DRAWS[draw]: _measured(part, "unified", "kim2021", resamples)
@@ -248,6 +257,31 @@ def draws(*, resamples: int = 1000) -> pd.DataFrame:
             row[f"{cell['task']}: {cell['metric']}"] = f"{cell['own']:.3f}{ends}"
         rows.append(row)
     return pd.DataFrame(rows).astype(str)
+
+
+def precisions() -> pd.DataFrame:
+    """Trainings of Kim et al.'s networks in float32 beside the same in bfloat16, as text.
+
+    Returns:
+        A row for each training that there is in both, with its accuracy and the AUROC of the
+        largest softmax on near images, and one of the mean difference with its deviation.
+    """
+    key, rows = ["benchmark", "method", "epochs", "seed"], []
+    for run in tables.collect("31_kim_train", "paper").to_dict("records"):
+        scores = tables.read(run["path"])
+        known, near = scores["role"] == "known", scores["group"] == "near"
+        right = (scores["pred"] == scores["label"])[known].mean()
+        score = scores["max_softmax_log_odds"].to_numpy()
+        numbers = {"accuracy": right, "near: auroc": metrics.auroc(score[known], score[near])}
+        rows.append({name: run[name] for name in [*key, "precision"]} | numbers)
+    both = pd.DataFrame(rows).pivot(index=key, columns="precision").dropna().sort_index()
+    gaps = {x: both[x, "float32"] - both[x, "bfloat16"] for x in both.columns.unique(0)}
+    both.columns = [f"{measure}, {precision}" for measure, precision in both.columns]
+    text = both.map("{:.4f}".format).reset_index().astype(str)
+    for measure, gap in gaps.items():
+        spread = f"{gap.mean():+.4f}, deviation {gap.std():.4f}"
+        text.loc[len(both), ["seed", f"{measure}, float32"]] = ["float32 less bfloat16", spread]
+    return text.fillna("")
 
 
 def front(made: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
