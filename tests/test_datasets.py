@@ -514,6 +514,7 @@ def test_a_reader_may_have_a_folder_of_its_own(tmp_path, monkeypatch):
     found = [str(workbook.data(text, name)) for name in ("cifar10", "textures", "svhn")]
     assert found == ["/one", "/with blank", "/common"]
     assert str(workbook.data("/all", "cifar10")) == "/all"
+    assert str(workbook.data("/sets/run=3", "cifar10")) == "/sets/run=3"
 
 
 def test_mnist_in_colour_is_what_pillow_makes_of_each_image(tmp_path):

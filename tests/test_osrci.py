@@ -126,6 +126,9 @@ def test_stages_that_are_done_are_skipped(tmp_path, monkeypatch):
     files = {file: file.read_bytes() for file in sorted(tmp_path.rglob("*.p*"))}
     monkeypatch.setattr(osrci, "counterfactuals", pytest.fail)
     again, same = trained(tmp_path)
+    fit(
+        "osrci", again, tmp_path, Batches(3), **SHORT
+    )  # with the trained network, as a cell run twice
     assert_same(dict(model.state_dict()), dict(again.state_dict()))
     pd.testing.assert_frame_equal(history, same)
     assert files == {file: file.read_bytes() for file in sorted(tmp_path.rglob("*.p*"))}

@@ -443,6 +443,14 @@ def test_another_network_or_start_does_not_take_up_a_checkpoint(tmp_path, capsys
     assert "starts anew, with weights at the start not as in" in capsys.readouterr().out
 
 
+def test_a_network_that_normalises_otherwise_does_not_take_up_a_checkpoint(tmp_path, capsys):
+    for mean, anew in ((0.4, False), (0.4, False), (0.5, True)):
+        model = new_model()
+        model.register_buffer("pixel_mean", torch.tensor([mean]), persistent=False)
+        fit(model, tmp_path)
+        assert ("starts anew, with network not as in" in capsys.readouterr().out) == anew
+
+
 def test_a_cell_that_is_run_again_takes_up_what_it_has_trained(tmp_path, capsys):
     model = new_model()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)

@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import shlex
 import stat
 import tempfile
@@ -88,7 +89,7 @@ def data(folder: str, reader: str = "") -> Path:
         reader: whose folder.
     """
     try:
-        words = shlex.split(folder) if "=" in folder else []
+        words = shlex.split(folder) if re.match(r"\w+=", folder) else []
     except ValueError as error:
         raise ValueError(f"data is a folder, or READER=FOLDER ...; {error} in {folder!r}") from None
     own = dict(word.partition("=")[::2] for word in words)

@@ -191,7 +191,9 @@ def code(value: Any) -> str:
 
 
 def _layers(model: nn.Module) -> list:
-    return [repr(model), *(_functions(type(part)) for part in model.modules())]
+    kept = model.state_dict(keep_vars=True)  # what is not in it, no checkpoint puts back
+    fixed = [item for item in model.named_buffers() if item[0] not in kept]
+    return [repr(model), *fixed, *(_functions(type(part)) for part in model.modules())]
 
 
 def _functions(kind: type) -> list:

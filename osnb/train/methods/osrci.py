@@ -72,6 +72,9 @@ def run(
     out, labels = first_look(model, plain["batches"])
     if labels.max() >= (columns := out.logits.shape[1]) - 1:
         raise ValueError(f"need labels below K of K + 1 = {columns} outputs; got {labels.max()}")
+    ended = checkpoint.newest(directory) if (directory / GAN).is_dir() else None
+    if ended and checkpoint.alike(*map(checkpoint.sums, (ended["model"], model.state_dict()))):
+        model.load_state_dict(checkpoint.newest(directory / GAN)["model"])  # called once more
     own = {"gan_rate": gan_rate, "gan_width": gan_width, "latent": latent}
     own |= {"optimizer": adam(model, rate=gan_rate), "epochs": gan_epochs}
     validate = plain["validate"]  # no epoch of stage one is chosen
