@@ -88,13 +88,24 @@ def test_another_test_set_gives_the_table_that_a_training_with_it_gives(small, o
         (["smal", "--also", "glyphs"], "there are: 21_vaze_train/small"),
         ([], "need a finished RUN, or --benchmark"),
         (["--benchmark", "own/21_vaze_train/small.yaml"], "names no weights"),
+        (
+            ["--benchmark", "own/21_vaze_train/small.yaml", "--weights", "x.pt"],
+            "no such file: x.pt",
+        ),
+        (["--benchmark", "x.yaml", "--weights", "x.pt"], "no such file: x.yaml"),
+        (["small", "--also", "glyps"], "'glyps' is not one of"),
+        (["--benchmark", "own/21_vaze_train/small.yaml", "--weights", "no.pt"], "tensors by name"),
         (["small", "--weights", "x.pt"], "need a finished RUN, or --benchmark"),
     ],
 )
-def test_what_predict_cannot_do_is_refused(words, reason, small):
+def test_what_predict_cannot_do_is_refused_and_leaves_nothing(words, reason, small, out):
+    (out / "no.pt").write_text("no weights")
+    there = sorted(out.rglob("*"))
     code, _, why = osnb("predict", *words)
     assert code == 2
     assert reason in why
+    new = {*out.rglob("*")} - {*there}
+    assert [file for file in new if ".locks" not in file.parts] == []
 
 
 MINE = """from torch import nn

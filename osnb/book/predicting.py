@@ -1,5 +1,6 @@
 """Weights that are there already: their scores table, as a run, and verdicts on new images."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -76,13 +77,20 @@ def finished(name: str) -> tuple[str, dict[str, Any], list[Path]]:
 def predict(planned: Plan, files: Sequence[Path], model: str = "") -> dict[str, Any]:
     """Make the scores table of a plan with the weights in files, as a run; its run.json.
 
+    Where that fails, a run that was not there before leaves nothing behind.
+
     Args:
         planned: what experiment, where.
         files: of weights, one for each member.
         model: module:name of a network that is not the experiment's.
     """
     through = partial(_scored, files=files, model=model)
-    end = once(planned, force=True, make=partial(execute, through=through))
+    end, new = {}, not planned.directory.exists()
+    try:
+        end = once(planned, force=True, make=partial(execute, through=through))
+    finally:
+        if new and end is not None and end.get("state") != "done":
+            shutil.rmtree(planned.directory, ignore_errors=True)
     if end is None:
         raise Refused(f"another process is making {planned}")
     return end

@@ -237,7 +237,9 @@ def attempts(directory: Path) -> list[dict[str, Any]]:
 
 def failed(error: BaseException) -> dict[str, Any]:
     """How a run ends that an error has kept from being made."""
-    why = {"name": type(error).__name__, "value": str(error), "cell": None}
+    of_file = isinstance(error, OSError) and error.filename
+    said = f"{error.strerror}: {error.filename}" if of_file else str(error)
+    why = {"name": type(error).__name__, "value": said, "cell": None}
     return {"state": "failed", "error": why}
 
 

@@ -173,6 +173,9 @@ def _of_weights(benchmark: Path, weights: list[Path] | None, given: dict[str, An
     from osnb.book import predicting
     from osnb.book.run import plan
 
+    for file in (benchmark, *(weights or ())):
+        if not file.is_file():
+            raise FileNotFoundError(2, "no such file", str(file))
     notebook = workbook.root() / "notebooks" / f"{benchmark.absolute().parent.name}.ipynb"
     if weights and not notebook.is_file():
         os.environ.setdefault("OSNB_OUT", str(Path.cwd()))
