@@ -133,6 +133,14 @@ def test_a_run_with_outputs_beside_its_scores_goes_out_and_comes_in(project, tmp
     assert {*archive.unpack(tmp_path / "x.zip").values()} == {"imported"}
 
 
+def test_a_run_of_ones_own_goes_out_and_comes_in_and_stays_out_of_figures(project, tmp_path):
+    finish(project, "12_fixture_train", size="own")
+    archive.pack(["*"], tmp_path / "x.zip")
+    empty(project)
+    assert {*archive.unpack(tmp_path / "x.zip").values()} == {"imported"}
+    assert not [*(project.folder / "figures").rglob("*.parquet")]
+
+
 def test_every_key_that_a_run_writes_of_itself_is_known(project):
     """The kernel stands aside; all else of run.json is there, and an attempt before it."""
     project.add("works", "90_works")

@@ -145,6 +145,7 @@ def test_the_terminal_obeys_no_error_name_or_column(project, works):
         (("show", "absent"), "no run is called 'absent'; there are: none"),
         (("protocol", "p9"), "p1, p2, p3, quickdraw_cifar10"),
         (("protocol", "cifar10", "--split", "7"), "7"),
+        (("protocol", "p2", "--split", "1"), "there is one split of p2, 0; got 1"),
         (("protocol", "p1", "--out", "x"), "need both --images DIR and --out DIR"),
         (("protocol", "p1", "--out", "x", "--images", "absent"), "absent"),
     ],
@@ -183,7 +184,7 @@ def test_a_disk_that_is_full_fails_the_run_and_the_next_one_is_tried(works, monk
     monkeypatch.setattr(run.execution, "execute", fails)
     code, out, _ = osnb("run", works, "--seeds", 2)
     assert code == 1
-    assert out.count("No space left on device: 'runs/x'") == 2
+    assert out.count("OSError: No space left on device: runs/x") == 2
     assert "0 done, 0 skipped, 2 failed" in out
 
 

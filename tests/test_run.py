@@ -138,9 +138,10 @@ def test_bytes_that_are_no_text_are_refused(works):
 
 
 def test_a_missing_file_and_a_folder_are_refused(works):
-    for path in (works.with_name("absent.yaml"), works.parent):
-        with pytest.raises(run.Refused, match="cannot be read"):
-            run.plan(path)
+    with pytest.raises(run.Refused, match="cannot be read"):
+        run.plan(works.parent)
+    with pytest.raises(run.Refused, match=f"there is no params file .*; the nearest: {works.stem}"):
+        run.plan(works.with_name(f"{works.stem}s.yaml"))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"cells": 5}', '{"cells": [{}]}', "[" * 100_000])

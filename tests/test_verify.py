@@ -217,6 +217,13 @@ def test_a_table_made_from_a_variant_is_told_from_one_made_from_another_seed(pro
     assert found[RESULT][1].startswith("made from 12_fixture_train/small-seed1, a variant of what")
 
 
+def test_a_table_made_from_a_run_of_ones_own_follows(project):
+    made = finish(project, "12_fixture_train", run="mine", size="own")
+    finish(project, "13_fixture_results", inputs={made.name: stamps.data(made)})
+    (project.folder / "params" / "12_fixture_train" / "mine.yaml").unlink()
+    assert wrong() == {}
+
+
 def test_a_table_made_from_another_notebooks_csv_follows_while_that_is_the_same(project):
     other = finish(project, "10_fixture_rules")
     name = f"10_fixture_rules/{other.name}/table.csv"

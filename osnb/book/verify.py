@@ -194,8 +194,10 @@ def _from_inputs(artefact: Artefact, tables: Mapping, verdicts: Mapping) -> tupl
 
 
 def _counts(stamp: Mapping[str, Any]) -> bool:
-    """Whether `tables.collect` takes the run for one of an experiment in params/."""
+    """Whether `tables.collect` takes the run for one of an experiment in params/, or it is own."""
     try:
+        if stamp["parameters"].get("size") == "own":
+            return True
         return repeats(stamp, _described(stamp["notebook"])) is not None
     except Exception:  # of a broken file, which the table's own verdict tells of
         return True

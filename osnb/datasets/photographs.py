@@ -32,7 +32,7 @@ from shutil import disk_usage
 
 import numpy as np
 import torch
-from PIL import ExifTags, Image, ImageOps
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 from simplejpeg import decode_jpeg, decode_jpeg_header
 from torch.nn.functional import interpolate
 
@@ -45,6 +45,7 @@ LARGEST = 1 << 27  # pixels that a photograph may have once it is resized
 PROBES = 16  # images that are decoded again whenever a cache is opened
 TURNED = ExifTags.Base.Orientation
 BROKEN = (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError)
+REPLACE = ": replace it, or leave such images out with broken=skip"
 
 
 def decode(data: bytes, name: str) -> Image.Image:
@@ -62,10 +63,8 @@ def decode(data: bytes, name: str) -> Image.Image:
     try:
         return _rgb(Image.open(io.BytesIO(data)))
     except BROKEN as error:
-        raise BrokenImage(
-            f"{name} does not decode ({error}): fetch that file again, or pass broken='skip' to "
-            "`batches` to leave such images out"
-        ) from error
+        why = "it is no image" if isinstance(error, UnidentifiedImageError) else error
+        raise BrokenImage(f"{name} does not decode ({why}){REPLACE}") from error
 
 
 def content(path: str | Path) -> bytes:

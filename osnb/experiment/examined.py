@@ -15,6 +15,7 @@ from PIL import Image
 from osnb import datasets, losses, scores
 from osnb.base import tables, workbook
 from osnb.base.outputs import Outputs
+from osnb.datasets.photographs import REPLACE
 from osnb.experiment import Experiment, Machine, layers
 from osnb.experiment.parts import STILL, Parts, read, sized
 from osnb.protocols import hierarchy
@@ -184,8 +185,8 @@ def _digests(parts: Parts) -> tuple[pd.Series, np.ndarray]:
         every = (x.numpy() for pixels, _ in batches(0) for x in pixels)
         found = [(workbook.digest(x.tobytes()), _hashes(x)) for x in every]
     if batches.skipped:
-        reasons = "; ".join([*batches.skipped.values()][:5])
-        raise ValueError(f"{len(batches.skipped)} images do not decode: {reasons}")
+        reasons = "; ".join(x.removesuffix(REPLACE) for x in [*batches.skipped.values()][:5])
+        raise ValueError(f"{len(batches.skipped)} images: {reasons}{REPLACE}")
     digests, hashes = zip(*found, strict=True)
     return pd.Series(digests, parts.rows.index), np.array(hashes, np.uint64)
 

@@ -142,7 +142,8 @@ def unpack(file: Path, *, force: bool = False) -> dict[str, str]:
             if here[key] != "same":
                 files = {"executed.ipynb": run["files"]["executed.ipynb"]}  # all that comes along
                 _place(archive, key, run | {"imported": source, "files": files})
-            publish(_folder(key), workbook.out() / "figures" / key)
+            if run["parameters"].get("size") != "own":
+                publish(_folder(key), workbook.out() / "figures" / key)
     words = {"same": "here already, the same", "other": "imported, replacing another"}
     return {
         key: words.get(here[key], "imported") + ("" if made_so(run) else "; made with other code")

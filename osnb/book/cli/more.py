@@ -4,6 +4,7 @@ import json as text
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Annotated
 
@@ -47,7 +48,8 @@ def import_(
         print(f"{run:50} {end}")
     if any("other code" in end for end in ends.values()):
         print("made with other code: results notebooks read it, osnb reproduce would train again")
-    print(f"{len(ends)} runs; osnb status lists them, osnb reproduce skips what is up to date")
+    place = workbook.out() / "runs"
+    print(f"{len(ends)} runs in {place}; osnb status lists them, osnb reproduce skips what is done")
 
 
 def verify(
@@ -176,6 +178,8 @@ def protocol(
     if (images is None) != (out is None):
         raise ValueError("file lists need both --images DIR and --out DIR")
     rule = protocols.PROTOCOLS.bind(name, split=split)
+    if split and "split" not in signature(protocols.PROTOCOLS[name]).parameters:
+        raise ValueError(f"there is one split of {name}, 0; got {split}")
     if images is None:
         print(protocols.class_list(rule()).to_csv(index=False, lineterminator="\n"), end="")
         return

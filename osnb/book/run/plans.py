@@ -235,7 +235,11 @@ def read(file: Path) -> dict[str, Any]:
     Raises:
         Refused: it is no mapping of names to values, each once; the message says where.
     """
-    if file.exists() and not file.is_file():
+    if not file.exists():
+        there = difflib.get_close_matches(file.stem, [x.stem for x in file.parent.glob("*.yaml")])
+        near = f"; the nearest: {', '.join(there)}" if there else ""
+        raise Refused(f"there is no params file {file}{near}")
+    if not file.is_file():
         raise Refused(f"{file} cannot be read as a params file: it is no file")
     try:
         return _parsed(file)
