@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
 from osnb.base import workbook
 from osnb.book.cli import app
@@ -45,6 +46,16 @@ def test_params_files_and_commands_that_are_named_exist(name):
     known |= {group.name for group in app.registered_groups}
     named = {word for _, word in re.findall(r"(^|`)osnb ([a-z]+)", PAGES[name], re.MULTILINE)}
     assert named <= known
+
+
+@pytest.mark.parametrize("name", [*PAGES, "notebooks/LECTURER.md", "notebooks/README.md"])
+def test_options_that_are_named_exist(name):
+    text = (ROOT / name).read_text(encoding="utf8").replace("\\\n", " ")
+    commands = typer.main.get_command(app).commands
+    for word, rest in re.findall(r"(?:^|`)osnb ([a-z]+)([^`\n#]*)", text, re.MULTILINE):
+        params = getattr(commands.get(word), "params", [])
+        there = {option for param in params for option in (*param.opts, *param.secondary_opts)}
+        assert {*re.findall(r" (--[a-z-]+)", rest)} <= there | {"--help"}, word + rest
 
 
 @pytest.mark.parametrize("name", ["README.md", "osnb/book/report/pages/index.md"])
