@@ -39,9 +39,11 @@ def test_the_front_page_is_short_and_has_ten_results():
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_params_files_and_commands_that_are_named_exist(name):
+def test_files_and_commands_that_are_named_exist(name):
     for file in re.findall(r"params/[\w/.]+\.yaml", PAGES[name]):
         assert (ROOT / file).is_file() or "mine" in file, file
+    for place in re.findall(r"`((?:osnb|tests|notebooks)/[\w./-]+)`", PAGES[name]):
+        assert (ROOT / place).exists() or "mine" in place, place
     known = {command.name or command.callback.__name__ for command in app.registered_commands}
     known |= {group.name for group in app.registered_groups}
     named = {word for _, word in re.findall(r"(^|`)osnb ([a-z]+)", PAGES[name], re.MULTILINE)}
