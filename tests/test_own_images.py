@@ -226,6 +226,16 @@ def test_the_dry_run_finds_broken_images_and_equal_ones_on_two_sides(folder):
         list(examined.benchmark(experiment(), Machine()))
 
 
+def test_the_dry_run_builds_the_network(folder):
+    made = experiment("network=timm backbone=resnet18 features=512")
+    size = sum(x.numel() for x in made.network(made.parts(Machine())).parameters())
+    assert f"the network has {size:,} weights" in [*examined.benchmark(made, Machine())]
+    with pytest.raises(
+        ValueError, match=r"timm has no network 'resnet19'; the nearest: .*resnet18"
+    ):
+        [*examined.benchmark(experiment("network=timm backbone=resnet19"), Machine())]
+
+
 def test_the_dry_run_names_classes_of_one_image_and_files_that_are_no_images(folder):
     for place in ("u", "c"):
         for path in sorted((folder / "images" / place).iterdir())[1:]:

@@ -65,8 +65,12 @@ def finished(name: str) -> tuple[str, dict[str, Any], list[Path]]:
         FileNotFoundError: its checkpoint is gone.
     """
     (key, run), *more = record.named(name).items()
-    if more or run["state"] != "done" or not experiment.is_training(run["parameters"]):
-        raise Refused(f"{name} must be one training run that is done; it is {run['state']}")
+    trains = experiment.is_training(run["parameters"])
+    if more or run["state"] != "done" or not trains:
+        what = (
+            f"{1 + len(more)} runs" if more else run["state"] if trains else f"{key}, no training"
+        )
+        raise Refused(f"{name} must be one training run that is done; it is {what}")
     folder = workbook.out() / "runs" / key
     files = sorted(folder.glob("member*/checkpoint.pt")) or [folder / "checkpoint.pt"]
     if not files[0].is_file():

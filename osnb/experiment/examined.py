@@ -142,12 +142,12 @@ def _one_each(name: str, value: Any) -> torch.Tensor:
 
 
 def benchmark(experiment: Experiment, machine: Machine) -> Iterator[str]:
-    """Read everything that a benchmark of one's own names once; sentences on it.
+    """Read once what a benchmark of one's own names, and build its network; sentences on it.
 
     Raises:
         FileNotFoundError: a file is not there.
-        ValueError: roles or a division are wrong, images do not decode, or the same pixels are
-            on two sides of the division; the message names them.
+        ValueError: roles or a division are wrong, images do not decode, the same pixels are on
+            two sides of the division, or there is no such network; the message names them.
     """
     parts = experiment.parts(machine)
     rows = parts.rows
@@ -166,6 +166,8 @@ def benchmark(experiment: Experiment, machine: Machine) -> Iterator[str]:
     digests, hashes = _digests(parts)
     yield from _duplicates(rows, digests)
     yield from _near(rows, hashes)
+    made = experiment.network(parts)
+    yield f"the network has {sum(x.numel() for x in made.parameters()):,} weights"
     network = experiment.settings["network"]
     if network.get("weights"):
         classes = rows.loc[rows["role"] == "unknown", "wnid"].unique()

@@ -3,6 +3,7 @@
 import copy
 from collections import Counter
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -73,12 +74,14 @@ def from_timm(
         size: side of an image in pixels, for backbones that have to know; 0: their own.
 
     Raises:
-        RuntimeError: timm knows no such name.
-        ValueError: dropout is above 0 and the backbone has no such blocks, the file lacks some of
-            its tensors, or nothing but random weights would be frozen.
+        ValueError: timm has no such network, dropout is above 0 and the backbone has no such
+            blocks, the file lacks some of its tensors, or only random weights would be frozen.
     """
     if frozen and not weights:
         raise ValueError("frozen=true keeps random weights: name a file, weights=FILE")
+    if not _timm().is_model(backbone):
+        near = get_close_matches(backbone.partition(".")[0], _timm().list_models())
+        raise ValueError(f"timm has no network {backbone!r}; the nearest: {', '.join(near)}")
     how = {"in_chans": channels, "pretrained": bool(weights)}
     if weights:
         how["pretrained_cfg_overlay"] = {"state_dict": _weights(weights, backbone)}
