@@ -28,6 +28,13 @@ def _timm() -> ModuleType:
     return timm
 
 
+def _check_name(backbone: str) -> None:
+    """Refuse what timm does not have."""
+    if not _timm().is_model(backbone):
+        near = get_close_matches(backbone.partition(".")[0], _timm().list_models())
+        raise ValueError(f"timm has no network {backbone!r}; the nearest: {', '.join(near)}")
+
+
 def resnet50(*, classes: int, features: int, head: str = "linear") -> Network:
     """ResNet-50 with the two-layer head of Palechor et al. 2023, random weights.
 
@@ -79,9 +86,7 @@ def from_timm(
     """
     if frozen and not weights:
         raise ValueError("frozen=true keeps random weights: name a file, weights=FILE")
-    if not _timm().is_model(backbone):
-        near = get_close_matches(backbone.partition(".")[0], _timm().list_models())
-        raise ValueError(f"timm has no network {backbone!r}; the nearest: {', '.join(near)}")
+    _check_name(backbone)
     how = {"in_chans": channels, "pretrained": bool(weights)}
     if weights:
         how["pretrained_cfg_overlay"] = {"state_dict": _weights(weights, backbone)}
