@@ -13,8 +13,8 @@ PUBLISHED = Path(osnb.__file__).parent / "published"
 FILES = sorted(PUBLISHED.rglob("*.csv"))
 
 DASH = "|"  # or an empty cell, where the paper prints none
-PLACE = r"(Tables?|Figure|Secs?\.|App\.) [A-Z0-9][0-9A-Za-z.]*"
-PLACE += r"(, ((Table|Figure|Secs?\.|App\.) )?[A-Z0-9][0-9a-z.]*)*"
+PLACE = r"(Tables?|Figure|Sec\.|App\.) [A-Z0-9][0-9A-Za-z.]*"
+PLACE += r"(, ((Table|Figure|Sec\.|App\.) )?[A-Z0-9][0-9a-z.]*)*"
 
 CLAIMS = {
     "id": "(palechor|vaze|kim)(-[a-z0-9.]+)+",
