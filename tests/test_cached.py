@@ -53,7 +53,9 @@ def test_thirty_rules_score_the_images_of_the_scores_table(run, found):
     shared = [name for name in seconds.index if name in of_run and name != "openmax"]
     assert {"max_logit", "energy", "feature_norm", "mahalanobis"} < {*shared}
     for name in shared:
-        np.testing.assert_array_equal(table[name], of_run[name])
+        # a run scores each source alone, and Mahalanobis is one matrix product of all rows
+        close = 1e-13 if name == "mahalanobis" else 0
+        np.testing.assert_allclose(table[name], of_run[name], rtol=close)
     assert np.isfinite(table[seconds.index]).all(axis=None)
 
 

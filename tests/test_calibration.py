@@ -45,6 +45,14 @@ def test_the_calibration_error_is_its_definition_read_slowly(bins, binning):
     assert found == pytest.approx(slow_error(*columns, bins, binning), abs=1e-12)
 
 
+@pytest.mark.parametrize("bins", [7, 15, 100])
+def test_a_probability_at_the_edge_of_two_bins_is_in_the_lower_one(bins):
+    p, rng = np.arange(bins + 1) / bins, np.random.default_rng(0)
+    correct = rng.random(bins + 1) < 0.5
+    found = metrics.calibration_error(p, correct, bins=bins)
+    assert found == pytest.approx(slow_error(p, correct, bins, "width"), abs=1e-12)
+
+
 def test_bins_of_equal_width_are_those_of_torchmetrics():
     from torchmetrics.functional.classification import multiclass_calibration_error
 

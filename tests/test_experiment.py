@@ -111,6 +111,19 @@ def test_another_part_brings_its_own_settings_and_drops_those_of_the_one_before(
     assert same == Experiment.named(**P2).settings["optimizer"]  # chosen already: nothing is reset
 
 
+def test_the_first_stages_of_osrci_plus_are_augmented_as_the_baseline_is(monkeypatch, tmp_path):
+    given = {}
+    monkeypatch.setattr(train, "fit", lambda *_, **how: given.update(how))
+    few = "batch_size=7 train_per_class=8 validation_per_class=8 test_per_class=8"
+    exp = Experiment.named("tinyimagenet", method="osrci", regime="strong", overrides=few)
+    parts = exp.parts(Machine())
+    exp.fit(torch.nn.Linear(1, 1), None, parts, tmp_path)
+    first = given["gan_batches"]
+    assert first.transform.func is AUGMENT["crop_flip"]
+    assert (first.batch_size, parts.train[0].batch_size) == (32, 7)
+    pd.testing.assert_frame_equal(first.given, parts.train[0].given)
+
+
 def test_a_network_that_drops_takes_the_place_of_one_that_does_not_and_keeps_its_size():
     plain, dropping = (
         Experiment.named("p2", method=method).settings["network"]
@@ -141,7 +154,7 @@ OBJECTS = {
     "answer": {"mcdropout": train.dropout, "ensemble": scores.ensemble},
 }
 ELSEWHERE = {  # settings that reach their function by another name, or through `Parts`
-    *("learning_rate", "beta1", "beta2", "window", "broken", "members", "resampled"),
+    *("learning_rate", "beta1", "beta2", "window", "broken", "members", "resampled", "gan_regime"),
 }
 
 
@@ -219,7 +232,7 @@ def test_equal_experiments_have_equal_settings_whatever_they_were_called():
 def test_a_machine_is_read_from_a_text_and_changes_no_setting():
     found = Machine.of("workers=4 cache='/tmp/a b' resident=true", data="there")
     assert found == Machine("there", 4, "/tmp/a b", True)
-    with pytest.raises(ValueError, match="a machine has workers, cache, resident; got 'devices'"):
+    with pytest.raises(ValueError, match="cache, resident, captured; got 'devices'"):
         Machine.of("devices=2")
 
 

@@ -121,6 +121,13 @@ def test_with_the_originals_as_counterfactuals_knowns_no_longer_rank_above(tmp_p
     assert auroc(model) < 0.8
 
 
+def test_the_first_two_stages_can_read_batches_of_their_own(tmp_path):
+    first, last = Batches(3, stop=99), Batches(3, stop=99)
+    fit("osrci", new_model(name="osrci"), tmp_path, last, gan_batches=first, **SHORT)
+    assert 99 - first.left == 1 + 2 * 3 + 2  # their shape, two epochs, two batches to search from
+    assert 99 - last.left == 1 + 2 * 3  # their labels, two epochs
+
+
 def test_stages_that_are_done_are_skipped(tmp_path, monkeypatch):
     model, history = trained(tmp_path)
     files = {file: file.read_bytes() for file in sorted(tmp_path.rglob("*.p*"))}

@@ -267,7 +267,7 @@ SOFTMAX = "12_palechor_train/mini_p2_softmax"
         ("31_kim_train/mini_baseline", {"severity": 10, "crl": 5}, "nothing reads severity=10"),
         ("31_kim_train/mini_baseline", {"crl": 5}, "nothing reads crl=5"),
         (SOFTMAX, {"machine": "fast"}, "settings are NAME=VALUE"),
-        (SOFTMAX, {"machine": "color=3"}, "a machine has workers, cache, resident; got 'color'"),
+        (SOFTMAX, {"machine": "color=3"}, "workers, cache, resident, captured; got 'color'"),
         (SOFTMAX, {"machine": "workers=-1"}, "workers is 0 or more; got -1"),
         (SOFTMAX, {"data": "cifar10='x"}, "data is a folder, or READER=FOLDER"),
         (SOFTMAX, {"loss": "nowhere:f"}, "no file for 'nowhere:f'"),

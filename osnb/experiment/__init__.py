@@ -71,12 +71,14 @@ class Machine:
         workers: threads that decode ahead.
         cache: folder where photographs are kept resized; empty: none.
         resident: keep all pixels on the GPU, for small images.
+        captured: a training step on a GPU is one CUDA graph.
     """
 
     data: str = ""
     workers: int = 0
     cache: str = ""
     resident: bool = False
+    captured: bool = False
 
     @classmethod
     def of(cls, text: str, *, data: str = "") -> "Machine":
@@ -85,7 +87,7 @@ class Machine:
         Raises:
             ValueError: a word is no NAME=VALUE, or names nothing of a machine.
         """
-        defaults = {"workers": 0, "cache": "", "resident": False}
+        defaults = {"workers": 0, "cache": "", "resident": False, "captured": False}
         given = layers.words(text)
         if wrong := [name for name in given if name not in defaults]:
             raise ValueError(f"a machine has {', '.join(defaults)}; got {wrong[0]!r}")

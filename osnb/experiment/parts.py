@@ -40,6 +40,7 @@ class Parts:
         batches: f(rows, ...) -> batches, in the experiment's way of reading.
         augmented: what a training batch adds to that.
         settings: of the experiment.
+        captured: whether a training step on a GPU is one CUDA graph.
     """
 
     classes: pd.DataFrame
@@ -50,6 +51,7 @@ class Parts:
     batches: Callable[..., datasets.Batches]
     augmented: Mapping[str, Any]
     settings: Mapping[str, Any]
+    captured: bool
 
     def of(self, split: str, *roles: str) -> pd.DataFrame:
         """Rows of a split and of some roles, in the order of `rows`."""
@@ -152,8 +154,9 @@ def parts(experiment: "Experiment", machine: "Machine") -> Parts:
         int(classes["label"].max()) + 1,
         tuple(_far(settings, machine, images.shape, make(), still)),
         lambda rows, **more: datasets.batches(images, rows, **still | more),
-        _augmented(settings),
+        augmented(settings),
         experiment.settings,
+        machine.captured,
     )
 
 
@@ -173,7 +176,8 @@ def sized(settings: Mapping[str, Any]) -> dict[str, Any]:
     return reader | {"crop": side, "resize": reader["resize"] or int(side / share)}
 
 
-def _augmented(settings: Mapping[str, Any]) -> dict[str, Any]:
+def augmented(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What training batches add to still ones, as settings say it."""
     name, how = layers.named(settings["augmentation"])
     if "ops" in how:
         how["ops"] = OPS[how["ops"]]

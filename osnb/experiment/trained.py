@@ -14,8 +14,9 @@ from torch.optim import Optimizer
 from osnb import losses, metrics, models, scores, train
 from osnb.base import workbook
 from osnb.base.outputs import Outputs
+from osnb.datasets import Batches
 from osnb.experiment import layers
-from osnb.experiment.parts import Parts
+from osnb.experiment.parts import Parts, augmented
 from osnb.train import methods
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def criterion(experiment: "Experiment", parts: Parts) -> Callable:
         return partial(losses.smoothed, **how) if how["smoothing"] else losses.softmax
     if name == "background":
         labels = torch.tensor(parts.taught["label"].to_numpy())
-        how["weights"] = losses.class_weights(labels, classes=parts.outputs)
+        how["weights"] = losses.class_weights(labels, classes=parts.outputs).to(train.device())
     return partial(losses.LOSSES[name], **how)
 
 
@@ -83,8 +84,11 @@ def fit(
     name, how = layers.named(settings["training"])
     if name == "outlier":
         how["outside"] = parts.outside
+    if name == "osrci":
+        how["gan_batches"] = first_stages(experiment, parts, how.pop("gan_regime"))
     how |= {k: settings[k] for k in ("epochs", "precision")}
     how |= {"schedule": train.SCHEDULES[settings["schedule"]], "devices": devices}
+    how |= {"captured": parts.captured}
     how |= {"patience": settings["watch"].get("patience") or math.inf}
     networks = members(network)
     step = 0 if settings["answer"].get("resampled") else 1
@@ -96,6 +100,17 @@ def fit(
         own["seed"] = experiment.seed + i * step
         history = train.fit(member, criterion, batches, kind=methods.METHODS[name], **own, **how)
     return history
+
+
+def first_stages(experiment: "Experiment", parts: Parts, regime: str) -> Batches | None:
+    """OSRCI's training images, augmented and in batches as the benchmark has them under a regime.
+
+    None if there is none: they are as those of its last stage.
+    """
+    if not regime:
+        return None
+    settings = experiment.named(**experiment.choices | {"regime": regime}).settings
+    return parts.batches(parts.taught, **augmented(settings))
 
 
 def members(network: nn.Module) -> list[nn.Module]:

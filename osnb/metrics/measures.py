@@ -592,7 +592,7 @@ def calibration_error(
         raise ValueError(f"need one boolean per probability, and at least one bin; got {sizes}")
     _inside(probability)
     if chosen(binning, "width", "mass") == "width":
-        of = np.maximum(np.ceil(probability * bins).astype(int) - 1, 0)
+        of = np.searchsorted(np.arange(1, bins) / bins, probability)  # 0.07 * 100 is above 7
     else:
         ranks = np.argsort(np.argsort(probability, kind="stable"), kind="stable")
         of = ranks * bins // len(ranks)

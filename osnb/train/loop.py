@@ -7,7 +7,7 @@
 import errno
 import math
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -19,11 +19,12 @@ from torch.optim import Optimizer
 from osnb.base import workbook
 from osnb.base.catalogue import Catalogue
 from osnb.base.outputs import Outputs
-from osnb.train import checkpoint, ranks
+from osnb.train import checkpoint, graph, ranks
 from osnb.train.forward import device, forward
 from osnb.train.ranks import Line, interruptible
 
 KEEP, STOP = 1, 2
+FREE = ("patience", "every", "captured")  # settings that a resumed run may have otherwise
 MAX = torch.distributed.ReduceOp.MAX
 
 
@@ -95,6 +96,8 @@ class Run:
             which needs no loss scaling.
         patience: stop after so many epochs without a better `best`.
         every: seconds between checkpoints within an epoch; when they fall changes no number.
+        captured: whether a GPU carries out a step as one CUDA graph (`graph`), which changes no
+            number either; a step that is more than a loss is carried out kernel by kernel.
         companions: networks and optimizers that train beside the model, by name, where the model
             is. A step of one is made inside `values`, before the model's gradients are zeroed.
     """
@@ -111,6 +114,7 @@ class Run:
     precision: str = "float32"
     patience: float = math.inf
     every: float = 300.0
+    captured: bool = False
     companions: dict[str, nn.Module | Optimizer] = field(default_factory=dict)
 
     def __post_init__(self):
@@ -119,10 +123,11 @@ class Run:
         self.rates = checkpoint.rates(self.optimizer)
         self.history: list[dict[str, float]] = []
         self.called = self.model  # in several processes, what averages their gradients
+        self.minimised = self.minimise  # on a GPU, its graph
         self.first_weights = checkpoint.sums(self.model.state_dict())
         parts = self.model, self.loss, self.optimizer, self.schedule
         self.identity = checkpoint.identity(*parts) | {"batches of an epoch": len(self.batches)}
-        names = [field.name for field in fields(self) if field.name not in ("patience", "every")]
+        names = [field.name for field in fields(self) if field.name not in FREE]
         own = {name: getattr(self, name) for name in names}
         self.identity |= {k: v for k, v in own.items() if isinstance(v, int | float | str)}
         self._begin()
@@ -144,7 +149,7 @@ class Run:
         self.model.to(memory_format=torch.channels_last)
         self.called = ranks.wrapped(self.model)
         done, steps = len(self.history), len(self.batches)
-        with Line(self.epochs, done, steps) as line, interruptible() as stop:
+        with self._on_gpu(), Line(self.epochs, done, steps) as line, interruptible() as stop:
             while len(self.history) < self.epochs and not self._stale():
                 self.epoch(line, stop)
                 told = {"row": self.finish(), "images": line.images}
@@ -153,6 +158,17 @@ class Run:
                 if ranks.agreed(STOP * stop(), 0) and len(self.history) < self.epochs:
                     raise KeyboardInterrupt(f"kept after epoch {len(self.history)}")
         return self.frame()
+
+    @contextmanager
+    def _on_gpu(self):
+        """Meanwhile a step that is a loss alone is few launches on a GPU, or one."""
+        plain = self.where.type == "cuda" and type(self).values is Run.values
+        whole = plain and self.captured and ranks.count() == 1
+        self.minimised = graph.Graph(self.minimise) if whole else self.minimise
+        rates = graph.fused(self.optimizer) if plain else nullcontext()
+        with rates, graph.alone() if whole else nullcontext():
+            yield
+        self.minimised = self.minimise
 
     def _stale(self) -> bool:
         best = _best(self.history)
@@ -234,19 +250,27 @@ class Run:
         """One step; nothing in it waits for the device."""
         factor = self.schedule((number - 1 + self.step / len(self.batches)) / self.epochs)
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
-            group["lr"] = rate * factor
+            if isinstance(group["lr"], torch.Tensor):
+                group["lr"].fill_(rate * factor)
+            else:
+                group["lr"] = rate * factor
         whole = len(labels)
         images, labels, times = ranks.share(images, labels)
         labels = labels.to(self.where, non_blocking=True)
-        values = self.values(images, labels)
-        self.optimizer.zero_grad()
-        (values.sum() * (times / whole)).backward()
-        self.optimizer.step()
-        total = values.detach().sum() * (times / ranks.count())
+        values = self.minimised(images, labels, times / whole)
+        total = values.sum() * (times / ranks.count())
         bad = ~total.isfinite() & (self.first_bad < 0)
         self.first_bad = torch.where(bad, self.step, self.first_bad)
         self.loss_sum += total
         self.samples, self.step = self.samples + whole, self.step + 1
+
+    def minimise(self, images: torch.Tensor, labels: torch.Tensor, share: float) -> torch.Tensor:
+        """A step down the sum of `values` times `share`; the values (N,)."""
+        values = self.values(images, labels)
+        self.optimizer.zero_grad()
+        (values.sum() * share).backward()
+        self.optimizer.step()
+        return values.detach()
 
     def values(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """(N,) whose mean this step minimises; a method with a step of its own says another."""
@@ -265,7 +289,7 @@ class Run:
         """Close the epoch: its row of the history, the best weights, checkpoint and files."""
         row = {
             "epoch": len(self.history) + 1,
-            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "learning_rate": float(self.optimizer.param_groups[0]["lr"]),
             "loss": ranks.reduced(self.loss_sum).item() / self.samples,
         }
         if ranks.number() == 0:

@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +24,11 @@ class Case(NamedTuple):
 
 
 CASES = {"vgg32": Case(128, 32, 512), "resnet50": Case(16, 224, 32)}
+ON_GPU = {"vgg32": Case(128, 32, 4096), "resnet50": Case(256, 224, 1024)}
+STEPS = 100  # between two looks at the clock, where nothing waits for a step
 
 
-def compare(*, rounds: int = 3, clock: Clock = time.perf_counter, cases=CASES) -> dict:
+def compare(*, rounds: int = 3, clock: Clock = time.perf_counter, cases=None) -> dict:
     """Time a training step and a prediction, plain and ours, side by side.
 
     Plain is float32 with the channels first, one step after another, each waiting for its loss, as
@@ -34,20 +37,29 @@ def compare(*, rounds: int = 3, clock: Clock = time.perf_counter, cases=CASES) -
     Args:
         rounds: how often each is timed, in turns; a first call of each is not timed.
         clock: gives seconds.
-        cases: the networks.
+        cases: the networks; by default those for a CPU or, with larger batches, for a GPU.
 
     Returns:
         The settings, the machine, the device, ratios (plain by ours: medians of the rounds'), and
         `lines` of network, what, plain and ours (images per second), ratio, and for a prediction
         the number of distinct scores and the AUROC of either. Of what `fold`, plain is
-        `train.predict` in float32, and ours the same of a copy with its norms folded.
+        `train.predict` in float32, and ours the same of a copy with its norms folded. On a GPU
+        also of what `graph`, where images lie there and nothing waits: ours is an epoch of `fit`
+        captured, plain the same kernel by kernel; and of what `timm`: plain is the step of timm's
+        training script, in bfloat16 and channels last.
     """
     from osnb import train
 
     lines = []
-    for name, case in cases.items():
+    cuda = train.device().type == "cuda"
+    for name, case in (cases or (ON_GPU if cuda else CASES)).items():
         calls, images = _calls(name, case, train.device()), case.batch
         lines.append(_line(name, "step", calls, images, rounds, clock))
+        if cuda:
+            plain, captured, timm = (_steps(name, case, how) for how in ("plain", "graph", "timm"))
+            both = {"graph": {"plain": plain, "ours": captured}}
+            both |= {"timm": {"plain": timm, "ours": captured}} if name == "resnet50" else {}
+            lines += [_line(name, k, v, images * STEPS, rounds, clock) for k, v in both.items()]
         calls, scores = _predictions(name, case, train.device())
         line = _line(name, "predict", calls, case.tested, rounds, clock)
         lines.append(line | _ties({kind: score() for kind, score in scores.items()}))
@@ -108,6 +120,63 @@ def _calls(name: str, case: Case, device) -> dict[str, Callable]:
         _wait(device)
 
     return {"plain": plain_step, "ours": our_step}
+
+
+class Same(NamedTuple):
+    """Training batches that are one and the same."""
+
+    images: Any
+    labels: Any
+
+    def __len__(self):
+        return STEPS
+
+    def __call__(self, _epoch, start):
+        return iter([tuple(self)] * (STEPS - start))
+
+
+def _steps(name: str, case: Case, how: str) -> Callable:
+    """`STEPS` steps in a row on images that lie on the GPU, after which it is waited for."""
+    import torch
+
+    from osnb import losses, train
+
+    images = _images(case.batch, case.pixels).cuda().contiguous(memory_format=torch.channels_last)
+    labels = (torch.arange(case.batch) % CLASSES).cuda()
+    if how == "timm":
+        return _timm(name, images, labels)
+    network = _network(name, torch.device("cuda"))
+    settings = {"epochs": 1, "schedule": train.constant, "seed": 0, "precision": "bfloat16"}
+    settings |= {"validate": lambda _: {}, "captured": how == "graph"}
+
+    def epoch():
+        with TemporaryDirectory() as folder:
+            own = {"optimizer": _optimizer(network), "directory": folder}
+            train.fit(network, losses.softmax, Same(images, labels), **own, **settings)
+        torch.cuda.synchronize()
+
+    return epoch
+
+
+def _timm(name: str, images, labels) -> Callable:
+    import timm
+    import torch
+    from timm.optim import create_optimizer_v2
+
+    network = timm.create_model(name, num_classes=CLASSES).cuda().train()
+    network.to(memory_format=torch.channels_last)
+    optimizer = create_optimizer_v2(network, opt="sgd", lr=0.01, momentum=0.9)
+
+    def steps():
+        for _ in range(STEPS):
+            with torch.autocast("cuda", torch.bfloat16):
+                loss = torch.nn.functional.cross_entropy(network(images), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        torch.cuda.synchronize()
+
+    return steps
 
 
 def _predictions(name: str, case: Case, device) -> tuple[dict[str, Callable], dict]:

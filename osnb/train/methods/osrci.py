@@ -36,6 +36,7 @@ def run(
     cf_steps: int = 100,
     cf_speed: float = 0.1,
     cf_distance: float = 1.0,
+    gan_batches: Callable | None = None,
     **plain,
 ) -> "Tuned":
     """Stage three, after the first two; `epochs`, `optimizer`, `schedule`, `patience` are its own.
@@ -59,6 +60,8 @@ def run(
         cf_steps: of the search for a counterfactual.
         cf_speed: length of a step, in gradients.
         cf_distance: price of the squared distance to where the search began.
+        gan_batches: the same images for stages one and two, such as with less augmentation than
+            `batches` (Vaze et al. 2022, D.2); None: `batches`.
         plain: what any `Run` is made with.
 
     Returns:
@@ -75,8 +78,8 @@ def run(
     ended = checkpoint.newest(directory) if (directory / GAN).is_dir() else None
     if ended and checkpoint.alike(*map(checkpoint.sums, (ended["model"], model.state_dict()))):
         model.load_state_dict(checkpoint.newest(directory / GAN)["model"])  # called once more
-    own = {"gan_rate": gan_rate, "gan_width": gan_width, "latent": latent}
-    own |= {"optimizer": adam(model, rate=gan_rate), "epochs": gan_epochs}
+    own = {"gan_rate": gan_rate, "gan_width": gan_width, "latent": latent, "epochs": gan_epochs}
+    own |= {"optimizer": adam(model, rate=gan_rate), "batches": gan_batches or plain["batches"]}
     validate = plain["validate"]  # no epoch of stage one is chosen
     own["validate"] = lambda x: {k: v for k, v in validate(x).items() if k != "best"}
     first = Gan(**plain | GAN_STAGE | own | {"directory": directory / GAN})

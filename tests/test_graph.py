@@ -1,0 +1,173 @@
+"""A step as one CUDA graph: what a CPU can show of it, and on a GPU that no number changes."""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from osnb import losses, models, train
+from osnb.train import graph
+from osnb.train.loop import Run
+
+gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+FULL, LAST = torch.zeros(4, 3, 8, 8), torch.zeros(2, 3, 8, 8)
+
+
+class Recorder:
+    """A graph of one call, which a replay carries out with what lies in its buffers by then."""
+
+    def __init__(self):
+        self.recording, self.told = False, []
+
+    def step(self, images, labels, share):
+        if self.recording:
+            self.captured = images, labels, share
+            return labels.new_zeros(len(labels))
+        self.told.append(("step", len(images), labels.sum().item(), share))
+        return labels * 1
+
+    def replay(self):
+        images, labels, share = self.captured
+        self.told.append(("replay", len(images), labels.sum().item(), share))
+
+    def record(self, *_, **how):
+        assert how["capture_error_mode"] == "thread_local"
+        recorder = self
+
+        class Recording(nullcontext):
+            def __enter__(self):
+                recorder.recording = True
+
+            def __exit__(self, *_):
+                recorder.recording = False
+
+        return Recording()
+
+
+@pytest.fixture
+def recorder(monkeypatch):
+    recorder = Recorder()
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: recorder)
+    monkeypatch.setattr(torch.cuda, "graph", recorder.record)
+    monkeypatch.setattr(torch.cuda, "current_stream", SimpleNamespace)
+    return recorder
+
+
+def test_full_batches_are_replayed_after_a_few_steps_and_others_never(recorder):
+    captured = graph.Graph(recorder.step)
+    for i, images in enumerate([FULL, LAST, FULL, FULL, LAST, FULL, FULL]):
+        captured(images, torch.full((len(images),), i), 1 / len(images))
+    assert recorder.told == [
+        ("step", 4, 0, 1 / 4),
+        ("step", 2, 2, 1 / 2),
+        ("step", 4, 8, 1 / 4),
+        ("replay", 4, 12, 1 / 4),
+        ("step", 2, 8, 1 / 2),
+        ("replay", 4, 20, 1 / 4),
+        ("replay", 4, 24, 1 / 4),
+    ]
+
+
+def test_a_replay_reads_the_images_that_it_is_given(recorder):
+    captured = graph.Graph(recorder.step)
+    for i in range(6):
+        captured(FULL + i, torch.zeros(4, dtype=torch.int64), 1.0)
+    images, _, _ = recorder.captured
+    assert images.is_contiguous(memory_format=torch.channels_last)
+    assert (images == 5).all()
+
+
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.AdamW])
+def test_an_optimizer_is_as_it_was_once_its_rate_is_no_tensor_any_more(kind):
+    layer = torch.nn.Linear(3, 2)
+    optimizer = kind(layer.parameters(), lr=0.5)
+    before = {k: v for k, v in optimizer.param_groups[0].items() if k != "params"}
+    with graph.fused(optimizer):
+        (group,) = optimizer.param_groups
+        assert isinstance(group["lr"], torch.Tensor)
+        assert group["fused"]
+        group["lr"].fill_(0.25)
+        layer(torch.ones(1, 3)).sum().backward()
+        expected = layer.bias.detach() - 0.25 * layer.bias.grad
+        if kind is torch.optim.SGD:
+            optimizer.step()
+            torch.testing.assert_close(layer.bias.detach(), expected)
+    after = {k: v for k, v in optimizer.param_groups[0].items() if k != "params"}
+    assert after == before | {"lr": 0.25}
+
+
+def test_a_cpu_captures_nothing_and_is_told_so_by_no_number(tmp_path):
+    found = [trained(tmp_path / f"{on}", torch.device("cpu"), captured=on) for on in (False, True)]
+    assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
+
+
+def trained(directory, where, *, captured, stop=None):
+    """Weights after three epochs of ten batches, the last of which is short."""
+    torch.manual_seed(0)
+    network = models.MODELS.bind("vgg32", classes=4, features=8)().to(where)
+    draw = torch.Generator().manual_seed(0)
+    images, labels = torch.rand(75, 3, 32, 32, generator=draw), torch.arange(75) % 4
+
+    class Batches:
+        def __len__(self):
+            return 10
+
+        def __call__(self, epoch, start):
+            order = torch.randperm(75, generator=torch.Generator().manual_seed(epoch))
+            for number, part in list(enumerate(order.split(8)))[start:]:
+                if (epoch, number) == stop:
+                    raise KeyboardInterrupt
+                yield images[part].to(where), labels[part]
+
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
+    how = {"epochs": 3, "schedule": train.cosine, "validate": lambda _: {}, "seed": 1}
+    how |= {"directory": directory, "captured": captured, "every": 0.0, "precision": "bfloat16"}
+    history = train.fit(network, losses.softmax, Batches(), optimizer=optimizer, **how)
+    assert np.isfinite(history["loss"]).all()
+    return list(network.state_dict().values())
+
+
+@gpu
+def test_a_captured_training_ends_with_the_weights_of_one_that_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "deterministic", True)
+    cuda, replays = torch.device("cuda"), []
+    replay = torch.cuda.CUDAGraph.replay
+    monkeypatch.setattr(
+        torch.cuda.CUDAGraph, "replay", lambda self: (replays.append(1), replay(self))
+    )
+    plain = trained(tmp_path / "plain", cuda, captured=False)
+    assert not replays
+    whole = trained(tmp_path / "whole", cuda, captured=True)
+    assert len(replays) == 3 * 9 - graph.EAGER
+    assert all(torch.equal(*pair) for pair in zip(plain, whole, strict=True))
+
+
+@gpu
+def test_a_captured_training_that_was_stopped_ends_as_one_that_was_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "deterministic", True)
+    cuda = torch.device("cuda")
+    whole = trained(tmp_path / "whole", cuda, captured=True)
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path / "twice", cuda, captured=True, stop=(2, 6))
+    again = trained(tmp_path / "twice", cuda, captured=True)
+    assert all(torch.equal(*pair) for pair in zip(whole, again, strict=True))
+
+
+def test_only_a_step_that_is_a_loss_alone_is_captured(monkeypatch):
+    class More(Run):
+        def values(self, images, labels):
+            return super().values(images, labels) * 2
+
+    made = []
+    monkeypatch.setattr(graph, "Graph", lambda step: made.append(step) or step)
+    monkeypatch.setattr(graph, "alone", nullcontext)
+    for kind in (Run, More):
+        network = torch.nn.Linear(3, 2)
+        run = object.__new__(kind)
+        run.where, run.captured = SimpleNamespace(type="cuda"), True
+        run.optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+        with run._on_gpu():
+            assert isinstance(run.optimizer.param_groups[0]["lr"], torch.Tensor) == (kind is Run)
+    assert len(made) == 1
