@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import os
+import platform
 import re
 import resource
 import shutil
@@ -557,6 +558,33 @@ def test_an_interrupt_before_a_cell_ends_it_even_one_before_the_kernel(tmp_path)
     with kernels.started(tmp_path) as kernel:
         ends = told(kernel, cell, cell, signals=kernels.interrupt)
     assert ends == [("error", "KeyboardInterrupt"), ("ok", "'1'")]
+
+
+FAULTS = """
+import resource
+said = []
+for _ in range(3):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    len(b"x" * 2**26)
+    said.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another library's memory")
+@pytest.mark.slow
+def test_a_kernel_keeps_the_memory_that_a_step_frees_unless_told_otherwise(tmp_path, monkeypatch):
+    def faults():
+        with kernels.started(tmp_path) as kernel:
+            ((end, said),) = told(kernel, FAULTS)
+        assert end == "ok"
+        return json.loads(said)
+
+    first, *later = faults()
+    assert 10 * max(later) < first, later
+    for name in kernels.KEPT:  # as glibc does by itself
+        monkeypatch.setenv(name, str(2**17))
+    first, *later = faults()
+    assert 2 * min(later) > first
 
 
 FIRST = "import os, numpy, tabulate, osnb, subprocess\nfrom osnb.book import part\n"

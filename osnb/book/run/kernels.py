@@ -23,6 +23,10 @@ from osnb.base import workbook
 QUIET = "--log-level=50"  # what a kernel complains of is in its notebook
 # seconds between an interrupt, after which a training run keeps its step, and the end
 GRACE = float(os.environ.get("OSNB_GRACE") or 30)
+# a training step frees what the next one asks for: glibc need not give it back in between, page by
+# page (8 GB a second for VGG32), and changes no number
+KEPT = dict.fromkeys(["MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"], str(2**32))
+KEPT["MALLOC_TOP_PAD_"] = str(2**26)
 _running: set = set()  # the kernels that this process owns
 _numbers = itertools.count(1)  # of their folders
 _sources: dict = {}  # the one process that forks them
@@ -124,12 +128,16 @@ def _source(cwd: Path) -> subprocess.Popen:
 
     They inherit its folder and its environment: if either is another, so is it.
     """
-    env = os.environ | {
-        "IPYTHONDIR": str(workbook.out() / "runs" / ".ipython"),
-        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        # numpy's sums in one order, whatever machine: what is fitted then has equal bytes
-        "OPENBLAS_NUM_THREADS": "1",
-    }
+    env = (
+        KEPT
+        | os.environ
+        | {
+            "IPYTHONDIR": str(workbook.out() / "runs" / ".ipython"),
+            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+            # numpy's sums in one order, whatever machine: what is fitted then has equal bytes
+            "OPENBLAS_NUM_THREADS": "1",
+        }
+    )
     options = {"stdout": subprocess.PIPE, "bufsize": 0}
     options |= {"cwd": cwd, "env": env, "start_new_session": True}
     key = os.getpid(), cwd, *sorted(env.items())
