@@ -155,6 +155,8 @@ def test_the_page_counts_what_is_near_and_the_front_page_has_as_many_rows_as_bef
     assert len(front) == 10
     assert (front["own data"] != "x").sum() == 4  # the AUROC of MLS stands in two tables
     assert list(front) == ["of", "artefact", "compared", "paper", "own data"]
+    third = made.assign(artefact=own_data.THIRD)  # whose numbers are not the paper's
+    assert (own_data.front(third, others)["own data"] == "x").all()
 
 
 def kim_scores(seed):

@@ -28,6 +28,7 @@ OF = {"21_vaze_train": ("vaze2022", "shifts"), "31_kim_train": ("kim2021", "unif
 DRAWS = {"cifar40": "first", "cifar40_draw1": "second", "cifar40_draw2": "third"}
 ROWS = {1: ("msp", 100), 2: ("mls, baseline", 100), 8: ("mls", 600)}  # Table 5: our name, epochs
 PERCENT = {f"{name}_pct": name for name in ("accuracy", "auroc", "oscr")}
+THIRD = "third party's run"  # of the plain networks' code; no number of the paper
 PACKED = "tinyimagenet_parquet"  # JPEG of lower quality than what we have of CIFAR
 TOLD = "its external images are told by their codec"
 PARTLY = {  # far sets of which ours are not print's
@@ -55,7 +56,7 @@ def cells() -> pd.DataFrame:
     five["printed"], five["epochs"] = zip(*five.pop("row").map(ROWS), strict=True)
     third = tables.published("known_runs", "vaze2022").query("dataset == 'CIFAR10'")
     third = third[third["split_idx"] != "mean"].rename(columns={"split_idx": "split"})
-    third = third.set_index("split").assign(place="cifar10", artefact="third party's run")
+    third = third.set_index("split").assign(place="cifar10", artefact=THIRD)
     third = _melted(third).assign(printed="msp", epochs=100)
     vaze = pd.concat([one, five, third]).assign(paper="vaze2022", task=UNKNOWN, source="")
     vaze = vaze.assign(over="splits", trainings=np.where(vaze["split"] == "", 5, 1))
@@ -285,7 +286,7 @@ def precisions() -> pd.DataFrame:
 
 
 def front(made: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
-    """Ten rows for the front page: cells that take a difference, then what follows from lists.
+    """Ten rows for the front page: printed cells that take a difference, then what lists give.
 
     Of the methods of one table and measure the first one stands for all.
 
@@ -293,7 +294,9 @@ def front(made: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
         made: from `table`.
         others: from `gallery.front`.
     """
-    first = made[made["within"] != ""].drop_duplicates(["artefact", "task", "source", "metric"])
+    first = made[(made["within"] != "") & (made["artefact"] != THIRD)].drop_duplicates(
+        ["artefact", "task", "source", "metric"]
+    )
     own = shown(first).drop_duplicates(["compared", "paper"])
     derived = others.rename(columns={"miniature": "own data"})  # no image of any size goes in
     rows = pd.concat([own, derived])[["of", "artefact", "compared", "paper", "own data"]]
@@ -307,7 +310,7 @@ def fast() -> pd.DataFrame:
         A row a split and seed: split, seed, method, epochs; accuracy and AUROC (MSP, MLS) of the
         small network; accuracy and MSP of the third party's.
     """
-    third = cells().query('artefact == "third party\'s run"')
+    third = cells().query("artefact == @THIRD")
     third, rows = third.pivot_table("value", "split", "metric"), []
     for path, stamp in stamps.finished("21_vaze_train", "paper"):
         if (columns := stamp["columns"])["regime"] != "fast":
