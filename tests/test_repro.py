@@ -406,6 +406,23 @@ def test_saved_results_have_a_stamp_and_no_clock(names):
     assert first == {path.name: path.read_bytes() for path in run.directory.glob("table_2*")}
 
 
+def test_a_text_that_is_not_so_of_the_scores_is_said_and_stops_those_that_ship(
+    tmp_path, monkeypatch, capsys
+):
+    mini, other = (runs.Run("33_kim_unified", name, tmp_path, {}) for name in ("mini", "tiny"))
+    monkeypatch.delenv("OSNB_STRICT", raising=False)
+    mini.text_says(True)
+    other.text_says(False)
+    assert capsys.readouterr().out == ""
+    mini.text_says(np.bool_(False))
+    assert capsys.readouterr().out.startswith("Not so here")
+    monkeypatch.setenv("OSNB_STRICT", "1")
+    mini.text_says(True)
+    other.text_says(False)
+    with pytest.raises(ValueError, match="text says otherwise"):
+        mini.text_says(False)
+
+
 def test_equal_figures_are_equal_bytes(names):
     from osnb.plots.style import Figure
 

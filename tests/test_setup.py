@@ -97,6 +97,35 @@ def test_every_notebook_is_checked_and_results_never_see_what_training_has_just_
     assert "mktemp" in train
 
 
+def test_texts_are_held_against_scores_unless_these_are_known_to_be_others(tmp_path):
+    plan = subprocess.run(
+        ["make", "--dry-run", "test"], cwd=ROOT, capture_output=True, text=True, check=True, env=ENV
+    ).stdout
+    (asked,) = set(re.findall(r"(OSNB_STRICT=\$\(.*echo 1\)) ", plan))
+    assert plan.count(asked) == plan.count("--nbval-lax") == 2
+
+    def strict():
+        said = subprocess.run(
+            ["bash", "-c", f"{asked}; echo $OSNB_STRICT"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+            env=ENV | {"GIT_CEILING_DIRECTORIES": str(tmp_path.parent)},
+        )
+        return said.stdout.strip()
+
+    (file := tmp_path / "figures" / "scores.csv").parent.mkdir()
+    file.write_text("as committed")
+    assert strict() == "1"  # an archive without history
+    who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "first"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    assert strict() == "1"
+    file.write_text("trained again")
+    assert strict() == ""
+
+
 @pytest.mark.parametrize(
     ("said", "code", "audited"),
     [
