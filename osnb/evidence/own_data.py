@@ -138,7 +138,7 @@ def barred(cell: Mapping[str, Any]) -> str:
     why = []
     if cell["quoted"]:
         why.append(f"quoted from {cell['quoted']}, trained otherwise")
-    if cell["own_epochs"] < cell["epochs"]:
+    elif cell["own_epochs"] < cell["epochs"]:
         why.append(f"epochs {cell['own_epochs']} of {cell['epochs']}")
     if cell["over"] == "splits" and cell["of"] < cell["trainings"]:
         why.append(f"{cell['of']} of {cell['trainings']} splits")
@@ -190,7 +190,8 @@ def table(*, resamples: int = 1000) -> pd.DataFrame:
     ]
     unexplained = (both["within"] == "further") & (both["reason"] == "")
     both["reason"] = both["reason"].mask(unexplained, "no reason found: same settings")
-    both["epochs"] = both["own_epochs"].astype(str) + " of " + both["epochs"].astype(str)
+    whole = (" of " + both["epochs"].astype(str)).where(both["quoted"] == "", "")
+    both["epochs"] = both["own_epochs"].astype(str) + whole
     both = both.rename(columns={"value": "print", "own": "ours"})
     columns = ["paper", "artefact", *KEY, "method", "print", "ours", "difference", "low", "high"]
     columns += ["unit", "sd", "of", "epochs", "within", "reason", "told", "variation", "solved"]
