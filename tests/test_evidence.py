@@ -342,6 +342,17 @@ def test_methods_are_compared_after_trainings_of_one_length(others, kept):
     assert len(kim2021.whole_splits(both)) == len(alike)
 
 
+def test_short_trainings_of_size_paper_are_said_and_no_others():
+    runs = pd.DataFrame({"place": ["cifar", "cifar", "imagenet"], "epochs": [40, 200, 90]})
+    short = kim2021.shortened(runs.assign(size="paper"))
+    assert short == {"cifar": "epochs 40 of 200"}
+    assert kim2021.shortened(runs.assign(size="mini")) == {}
+    table = pd.DataFrame({"place": ["CIFAR", "CIFAR", "ImageNet"], "run": ["r", "not run", "s"]})
+    assert kim2021.labelled(table, short)["trained"].tolist() == ["epochs 40 of 200", "", ""]
+    assert kim2021.labelled(table[["place"]], short)["trained"].tolist()[1] == "epochs 40 of 200"
+    assert "trained" not in kim2021.labelled(table, {})
+
+
 @pytest.mark.parametrize("place", ["cifar", "imagenet"])
 def test_a_stand_in_stands_for_a_set_of_the_printed_tables(place):
     assert set(kim2021.STANDS[place]) <= set(kim2021.SETS[place].values())

@@ -254,6 +254,18 @@ def test_histograms_draw_the_densities_with_a_look_of_their_own():
     assert negative.get_linestyle() != unknown.get_linestyle()
 
 
+def test_benchmarks_that_are_binned_apart_share_no_score_axis_and_a_gap_is_said():
+    table = many_runs().query("benchmark != 'p1' or method != 'entropic'").reset_index(drop=True)
+    table.loc[table["benchmark"] == "p1", "target"] *= 9
+    bars = pd.concat([binned(part) for _, part in table.groupby("benchmark", sort=False)])
+    axes = np.reshape(plots.score_histograms(bars).axes, (3, 3))
+    ends = [[round(ax.get_xlim()[1], 6) for ax in row] for row in axes]
+    assert all(len({*row}) == 1 for row in ends)
+    assert len({row[0] for row in ends}) > 1
+    texts = [text.get_text() for ax in axes.flat for text in ax.texts]
+    assert texts == ["not run"]
+
+
 @pytest.mark.parametrize("threshold", [-1, 0.5, 0.9, 2])
 def test_counts_at_a_threshold_match_the_definition(threshold):
     table = one_run(digits=1)

@@ -175,6 +175,10 @@ def test_no_run_at_all_says_how_to_make_them(project):
     describe(project, "paper_a", size="paper")
     with pytest.raises(FileNotFoundError, match=r"osnb run params/12_train/paper_\*\.yaml"):
         tables.collect("12_train", "paper")
+    found = pd.DataFrame({"run": ["x"]})
+    assert tables.some(found, "12_train/mini_*") is found
+    with pytest.raises(FileNotFoundError, match=r"osnb run params/12_train/mini_b\*\.yaml"):
+        tables.some(found[:0], "12_train/mini_b*")
 
 
 def test_stacked_tables_carry_their_runs_parameters(project, scores):

@@ -17,6 +17,7 @@ ASKED = {"classification": WRONG, "misclassification_detection": WRONG}
 ASKED |= {"near_ood_detection": "near", "far_ood_detection": "far", "unknown_detection": UNKNOWN}
 TABLES = {"cifar": 5, "imagenet": 6}
 IN_TABLE_2 = {"cifar": "CIFAR", "imagenet": "ImageNet"}
+EPOCHS = {"cifar": 200, "imagenet": 90}  # of print, by the authors' code
 DIVIDED = "train and validation"
 TRAINED_ON = ("CIFAR-40", "ImageNet-200", "External ImageNet-394")  # of all training images
 HEADS = {"accuracy": "ACC, %", "aurc": "AURC x 1000", "e_aurc": "E-AURC x 1000"}
@@ -86,6 +87,23 @@ def whole_splits(runs: pd.DataFrame) -> pd.DataFrame:
     runs = runs.drop_duplicates([x for x in TRAINING if x in runs], keep="last").sort_index()
     methods = runs.groupby(["benchmark", "split"])["method"].transform("nunique")
     return runs[methods == methods.groupby(runs["benchmark"]).transform("max")]
+
+
+def shortened(runs: pd.DataFrame) -> dict[str, str]:
+    """By place, how long runs of size paper were trained where print's were trained for longer.
+
+    Args:
+        runs: from `names.in_print`.
+    """
+    least = runs[runs["size"] == "paper"].groupby("place")["epochs"].min()
+    return {at: f"epochs {n} of {EPOCHS[at]}" for at, n in least.items() if n < EPOCHS[at]}
+
+
+def labelled(table: pd.DataFrame, short: dict[str, str]) -> pd.DataFrame:
+    """A table, with a column `trained` if some of its places (in any case) are in `shortened`."""
+    trained = table["place"].str.lower().map(lambda place: short.get(place, ""))
+    trained = trained.mask(table["run"] == "not run", "") if "run" in table else trained
+    return table.assign(trained=trained) if trained.any() else table
 
 
 def images(table: str) -> pd.DataFrame:

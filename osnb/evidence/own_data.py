@@ -61,7 +61,8 @@ def cells() -> pd.DataFrame:
     vaze = pd.concat([one, five, third]).assign(paper="vaze2022", task=UNKNOWN, source="")
     vaze = vaze.assign(over="splits", trainings=np.where(vaze["split"] == "", 5, 1))
     kim = kim2021.results().query("place == 'cifar'").rename(columns={"n_runs": "trainings"})
-    kim = kim.assign(paper="kim2021", artefact="Table 5", split="", over="seeds", epochs=200)
+    kim = kim.assign(paper="kim2021", artefact="Table 5", split="", over="seeds")
+    kim = kim.assign(epochs=kim["place"].map(kim2021.EPOCHS))
     both = pd.concat([vaze, kim]).fillna({"quoted": ""}).reset_index(drop=True)
     both["printed"] = both["printed"].str.lower()
     kept = ["value", "trainings", "over", "epochs", "quoted"]

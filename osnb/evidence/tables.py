@@ -57,6 +57,23 @@ def collect(notebook: str, size: str, *apart: str) -> pd.DataFrame:
     return runs
 
 
+def some(runs: pd.DataFrame, files: str) -> pd.DataFrame:
+    """Those of the runs of `collect` that a notebook reads, if there are any.
+
+    Args:
+        runs: a part of what `collect` found.
+        files: whose runs they would be, such as 21_vaze_train/paper_ssb_*.
+
+    Raises:
+        FileNotFoundError: there is none; the message says how to make them.
+    """
+    if runs.empty:
+        raise FileNotFoundError(
+            f"no finished run of {files}; make them with: osnb run params/{files}.yaml"
+        )
+    return runs
+
+
 def described(notebook: str) -> dict[str, dict[str, Any]]:
     """What each params file of a training notebook describes, by its stem.
 

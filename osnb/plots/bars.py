@@ -49,17 +49,22 @@ LIMITS = tuple(f"{name}_{end}" for name in MEASURES for end in ENDS)
 def score_histograms(points: pd.DataFrame, *, column: str = "method") -> Figure:
     """Figure 4: score densities of known, negative and unknown; rows benchmarks, columns methods.
 
-    The panels share the score axis; each has a density axis of its own.
+    The panels share the score axis, those of a row alone if each benchmark was binned over its own
+    range; each has a density axis of its own.
 
     Args:
         points: as from `histograms` by benchmark, method and role.
         column: what the columns of panels are, in the place of method.
     """
     need(points, ["benchmark", column, "role", "score", "edges", *BINNED])
-    figure, parts = facets(points, "benchmark", column, width=3, height=2.1, sharex=True)
+    score, edges = points.iloc[0][["score", "edges"]]
+    alike = edges == "own" or points.groupby("benchmark")["right"].max().nunique() == 1
+    shared = True if alike else "row"
+    figure, parts = facets(points, "benchmark", column, width=3, height=2.1, sharex=shared)
     for ax, part, _ in parts:
         steps(ax, part)
-    score, edges = points.iloc[0][["score", "edges"]]
+        if part.empty:
+            draw.say(ax, "not run")
     own = ", each histogram over its own range" if edges == "own" else ""
     figure.supxlabel(SCORES.get(score, score) + own, fontsize=9)
     return finished(figure, y="density")
