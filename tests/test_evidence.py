@@ -1,6 +1,8 @@
 """Evidence from scores tables against definitions read slowly; one naming; shared draws."""
 
+import ast
 import itertools
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from scipy import stats
 
 from osnb import metrics, plots
+from osnb.base import workbook
 from osnb.evidence import kim2021, names, palechor2023, tables
 from osnb.evidence.across import (
     averaged,
@@ -340,6 +343,18 @@ def test_methods_are_compared_after_trainings_of_one_length(others, kept):
     both = pd.concat([frame.assign(precision="float32"), frame[1:]], ignore_index=True)
     assert set(kim2021.whole_splits(both)["precision"]) == {"float32"}
     assert len(kim2021.whole_splits(both)) == len(alike)
+
+
+@pytest.mark.parametrize("notebook", ["32_kim_tasks", "33_kim_unified"])
+def test_trainings_of_several_lengths_and_precisions_are_read_once_each(notebook):
+    book = json.loads((workbook.root() / "notebooks" / f"{notebook}.ipynb").read_text())
+    lines = [line for cell in book["cells"] for line in cell["source"]]
+    (apart,) = (line.removeprefix("apart = ") for line in lines if line.startswith("apart = "))
+    runs = names.in_print(
+        tables.collect("31_kim_train", "paper", *ast.literal_eval(apart)), "kim2021"
+    )
+    assert runs.duplicated(["benchmark", "split", "seed", "method"]).any()
+    assert not kim2021.whole_splits(runs).duplicated(["benchmark", "split", "seed", "method"]).any()
 
 
 def test_short_trainings_of_size_paper_are_said_and_no_others():
