@@ -504,6 +504,11 @@ def printed():
     return claims.decide([*PAPERS], ["printed"])
 
 
+def test_papers_are_decided_beside_each_other_as_each_alone(printed):
+    alone = [claims.decide([paper], ["printed"]) for paper in PAPERS]
+    pd.testing.assert_frame_equal(printed, pd.concat(alone, ignore_index=True))
+
+
 def test_the_claims_that_print_contradicts_are_these(printed):
     fails = printed[printed["answer"] == "does not hold"]
     assert set(zip(fails["id"], fails["where"], strict=True)) == {
@@ -670,7 +675,8 @@ def test_a_gain_is_clear_if_its_interval_lies_above_0():
 
 
 def test_what_runs_do_not_decide_says_which_are_missing_and_what_makes_them(runs):
-    rows = claims.decide(["palechor2023", "kim2021"], ["mini", "paper"], resamples=10)
+    papers = ("palechor2023", "kim2021")
+    rows = pd.concat(claims.decide([x], ["mini", "paper"], resamples=10) for x in papers)
     rows = rows.set_index(["id", "where", "size"])
     row = rows.loc["palechor-eos-negatives", "p3", "mini"]
     assert (row["answer"], row["runs"]) == ("undecided", "no oscr of p3, negative, last, EOS")

@@ -943,9 +943,24 @@ def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch, number):
         pass
 
 
-def test_nothing_is_kept_for_the_next_kernel_that_prints_otherwise_outside_a_notebook():
-    """pandas asks when it is imported; none of the modules that are kept imports it."""
+OPTIONS = "from pandas._config import config\n"
+OPTIONS += "said = {name: config.get_option(name) for name in config._registered_options}"
+
+
+@pytest.mark.slow
+def test_pandas_prints_in_the_next_kernel_as_in_the_first(tmp_path):
+    """It asks when it is imported whether that is in a notebook: the next kernel finds it there."""
+    ends = []
+    for _ in range(2):
+        with kernels.started(tmp_path) as kernel:
+            ends += told(kernel, "import sys\nsaid = 'pandas' in sys.modules", OPTIONS)
+    assert [ends[0], ends[2]] == [("ok", "False"), ("ok", "True")]
+    assert ends[1] == ends[3]
+    assert "'display.max_columns': 20," in ends[1][1]
+
+
+def test_nothing_is_kept_for_the_next_kernel_that_asks_for_the_notebook():
     names = "from osnb.book.kernel import SLOW; [importlib.import_module(name) for name in SLOW]"
-    code = f"import importlib, sys; {names}; print('pandas' in sys.modules)"
+    code = f"import importlib, sys; {names}; print('ipywidgets' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

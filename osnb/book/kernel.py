@@ -35,10 +35,11 @@ ENDING = 10  # seconds that the answer to a request to end may take
 ADOPTS = 36  # PR_SET_CHILD_SUBREAPER: whose parent has ended becomes our child
 # elsewhere a library may not outlive it: one process, one kernel
 FORKS = sys.platform == "linux" and hasattr(os, "fork")
-# what takes long to import, but nothing that asks meanwhile whether it is in a notebook: pandas
-# does, and would print wide tables otherwise
+# what takes long to import, and asks nothing meanwhile about the notebook that it is in; but for
+# pandas, to which these are the answers
 SLOW = ("numpy", "torch", "torch._dynamo", "pyarrow.parquet", "matplotlib.pyplot")
-SLOW += ("scipy.stats", "tabulate", "yaml")
+SLOW += ("scipy.stats", "tabulate", "yaml", "pandas")
+IN_NOTEBOOK = ("display.max_columns", 20, "display.encoding", "UTF-8")
 
 
 class Kernel(IPythonKernel):
@@ -133,6 +134,8 @@ def main() -> None:
         while file := _named(locks):
             for name in os.pread(met.fileno(), 4096, 0).decode().split():
                 import_module(name)
+            if "pandas" in sys.modules:
+                sys.modules["pandas"].set_option(*IN_NOTEBOOK)
             gc.freeze()
             if not FORKS or not _forked():
                 os.write(answers, b"%d\n" % os.getpid())

@@ -8,8 +8,10 @@ paper's own tables is decided on those.
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial, reduce
 from itertools import product
+from multiprocessing import get_context
 from operator import add
 from typing import Any, NamedTuple
 
@@ -82,16 +84,24 @@ def decide(papers: list[str], sizes: list[str], **draws: Any) -> pd.DataFrame:
     """
     for size in sizes:
         SIZES[size]
-    basis = cache(partial(_basis, **draws))
-    rows = []
     for paper in papers:
         PRINTED[paper]
-        for claim in claims(paper).to_dict("records"):
-            decided = [x for x in sizes if claim["runs"] != PUBLISHED or x == "printed"]
-            shown = {name: claim[name] for name in ("id", "section", "stated", "claim")}
-            for where, size in product(claim["scope"].split(), decided):
-                row = {"paper": paper} | shown | {"where": where, "size": size}
-                rows.append(row | decision(claim, where, basis(paper, claim["runs"], size)))
+    decided = partial(_decided, sizes=sizes, **draws)
+    if len(papers) == 1:
+        return decided(papers[0])
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:  # half a minute or more each
+        return pd.concat(pool.map(decided, papers), ignore_index=True)
+
+
+def _decided(paper: str, *, sizes: list[str], **draws: Any) -> pd.DataFrame:
+    """The rows of `decide` of one paper."""
+    basis, rows = cache(partial(_basis, **draws)), []
+    for claim in claims(paper).to_dict("records"):
+        decided = [x for x in sizes if claim["runs"] != PUBLISHED or x == "printed"]
+        shown = {name: claim[name] for name in ("id", "section", "stated", "claim")}
+        for where, size in product(claim["scope"].split(), decided):
+            row = {"paper": paper} | shown | {"where": where, "size": size}
+            rows.append(row | decision(claim, where, basis(paper, claim["runs"], size)))
     return pd.DataFrame(rows)
 
 
