@@ -549,6 +549,18 @@ def test_inside_splits_forgets_what_splits_differ_by_and_resamples_them():
     assert row.pooled_low <= row.pooled <= row.pooled_high
 
 
+def test_inside_splits_gives_no_interval_where_one_split_alone_has_a_number():
+    points = pd.DataFrame({"accuracy": [0.1, 0.2, 0.4, 0.3, 0.5, 0.6], "auroc": [3, 5, 4, 1, 1, 2]})
+    points = points.assign(panel="a", split=[0, 0, 0, 1, 2, 2])
+    (row,) = inside_splits(points, seed=1, resamples=50).itertuples()
+    assert row.rho == pytest.approx(stats.pearsonr([0.1, 0.2, 0.4], [3, 5, 4])[0])
+    assert np.isnan([row.low, row.high]).all()
+    assert row.pooled_low < row.pooled < row.pooled_high  # of two splits with two networks
+    (row,) = inside_splits(points[:4], seed=1, resamples=50).itertuples()
+    assert row.pooled == pytest.approx(row.rho)
+    assert np.isnan([row.low, row.high, row.pooled_low, row.pooled_high]).all()
+
+
 def slow_variation(image):
     """Mean step of an image (channels, S, S) to the right and down, pixel by pixel."""
     channels, height, width = image.shape

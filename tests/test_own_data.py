@@ -246,20 +246,49 @@ def test_no_run_gives_no_row(monkeypatch):
     assert own_data.counted(made).startswith("0 of 0")
 
 
-def test_fast_runs_stand_beside_the_third_partys_run_of_their_split(tmp_path, monkeypatch):
-    columns = {"split": 2, "seed": 0, "method": "softmax", "regime": "fast"}
-    stamp = {"columns": columns, "settings": {"epochs": 12}}
-    others = stamp | {"columns": columns | {"regime": "strong"}}
-    table = pd.DataFrame({"role": ["known"] * 4 + ["unknown"] * 2, "label": [0, 1, 0, 1, -2, -2]})
-    table = table.assign(pred=[0, 1, 0, 0, 1, 1], max_logit=[5.0, 4, 3, 1, 2, 0])
-    table = table.assign(max_softmax_log_odds=[5.0, 4, 3, 2.5, 2, 0])
-    monkeypatch.setattr(tables, "read", lambda _: table)
-    found = [(tmp_path, stamp), (tmp_path, others)]
+def small_networks(monkeypatch, *runs):
+    """Runs of the fast regime, and one of another: (split, method, overrides, predictions)."""
+    found, scored = [], {}
+    for i, (split, method, overrides, pred) in enumerate([*runs, runs[0]]):
+        columns = {"split": split, "seed": 0, "method": method}
+        columns["regime"] = "fast" if i < len(runs) else "strong"
+        stamp = {"columns": columns, "settings": {"epochs": 12}}
+        found.append((i, stamp | {"parameters": {"overrides": overrides}}))
+        table = pd.DataFrame({"role": ["known"] * 4 + ["unknown"] * 2, "pred": [*pred, 1, 1]})
+        table = table.assign(label=[0, 1, 0, 1, -2, -2], max_logit=[5.0, 4, 3, 1, 2, 0])
+        scored[i] = table.assign(max_softmax_log_odds=[5.0, 4, 3, 2.5, 2, 0])
+    monkeypatch.setattr(tables, "read", scored.get)
     monkeypatch.setattr(own_data.stamps, "finished", lambda *_: iter(found))
+
+
+def test_fast_runs_stand_beside_the_third_partys_run_of_their_split(monkeypatch):
+    small_networks(monkeypatch, (2, "softmax", "answer=mirrored", [0, 1, 0, 0]))
     (row,) = own_data.fast().to_dict("records")
-    assert (row["split"], row["epochs"]) == ("2", "12")
+    assert (row["split"], row["epochs"], row["otherwise"]) == ("2", "12", "")
     assert (row["accuracy"], row["MSP"], row["MLS"]) == ("0.750", "1.000", "0.875")  # 7 of 8 pairs
     assert (row["VGG32: accuracy"], row["VGG32: MSP"]) == ("0.913", "0.843")  # known_runs
+
+
+def test_an_ingredient_is_what_it_adds_to_the_same_split_without_it(monkeypatch):
+    right, one, two = [0, 1, 0, 1], [0, 1, 0, 0], [0, 1, 1, 0]
+    smoothed, own = "answer=mirrored epochs=12 smoothing=0.2", "answer=mirrored epochs=12"
+    rows = [(4, "softmax", smoothed, one), (3, "softmax", smoothed, right), (2, "arpl", own, two)]
+    rows += [(2, "softmax", own, one), (3, "softmax", own, two), (4, "softmax", own, two)]
+    rows += [(0, "softmax", smoothed, right)]  # of a split on which the regime has no own run
+    small_networks(monkeypatch, *rows)
+    arpl, smoothing = own_data.ingredients().to_dict("records")
+    assert (arpl["otherwise"], arpl["splits"]) == ("method=arpl", "2")
+    assert arpl["accuracy"] == "-0.250 (-0.250)"
+    assert (smoothing["otherwise"], smoothing["splits"]) == ("smoothing=0.2", "3, 4")
+    assert smoothing["accuracy"] == "+0.375 (+0.500, +0.250)"
+    assert smoothing["MLS"] == "+0.000 (+0.000, +0.000)"
+    assert own_data.fast()["otherwise"].value_counts().to_dict() == {"": 4, "smoothing=0.2": 3}
+
+
+def test_without_a_fast_run_there_is_no_ingredient(monkeypatch):
+    monkeypatch.setattr(own_data.stamps, "finished", lambda *_: iter([]))
+    assert own_data.ingredients().empty
+    assert own_data.fast().empty
 
 
 def test_claims_without_a_number_are_left_out_and_others_keep_their_interval(monkeypatch):

@@ -264,8 +264,9 @@ def correlations(numbers: Evidence, *by: str) -> tuple[pd.DataFrame, pd.DataFram
 def inside_splits(points: pd.DataFrame, *, seed: int, resamples: int) -> pd.DataFrame:
     """How accuracy and AUROC correlate over networks of one split, where unknowns are the same.
 
-    The interval is that of resampled splits. `pooled` is Pearson's rho of the differences from
-    the mean of a network's split, which takes two networks in a split, where a rho takes three.
+    The interval is that of resampled splits; one split alone has none. `pooled` is Pearson's rho
+    of the differences from the mean of a network's split, which takes two networks in a split,
+    where a rho takes three.
 
     Args:
         points: a row for each network, columns panel, split, accuracy and auroc.
@@ -283,12 +284,13 @@ def inside_splits(points: pd.DataFrame, *, seed: int, resamples: int) -> pd.Data
         rho = np.array([pearson(x[:, None], y[:, None])[0] for x, y in pairs])
         spreads = [pair.shape[1] * np.cov(*pair, ddof=0) for pair in pairs]
         xx, xy, yy = np.array([spread[[0, 0, 1], [0, 1, 1]] for spread in spreads]).T
-        size = (resamples * (len(pairs) > 1), len(pairs))  # one split has no interval
-        at = np.vstack([np.arange(len(pairs)), rng.integers(len(pairs), size=size)])
+        draws = rng.integers(len(pairs), size=(resamples, len(pairs)))
+        at = np.vstack([np.arange(len(pairs)), draws])
         has = ~np.isnan(rho)
         mean = _share(np.where(has, rho, 0.0)[at].sum(axis=1), has[at].sum(axis=1))
         pooled = _share(xy[at].sum(axis=1), np.sqrt(xx[at].sum(axis=1) * yy[at].sum(axis=1)))
-        ends = [*_ends(mean).values(), *_ends(pooled).values()]
+        both = (mean, has), (pooled, [pair.shape[1] > 1 for pair in pairs])
+        ends = [x for y, one in both for x in _ends(y if sum(one) > 1 else y[:1]).values()]
         rows.append((panel, len(part), len(pairs), *ends))
     columns = [*RHO[:2], "splits", *RHO[2:5], "pooled", "pooled_low", "pooled_high"]
     return pd.DataFrame(rows, columns=columns)
