@@ -68,8 +68,11 @@ def decide(papers: list[str], sizes: list[str], **draws: Any) -> pd.DataFrame:
     A claim is right if its number is above 0. The interval has 95 % of the resamples inside; p is
     the two-sided bootstrap p-value of the number being 0. A printed number has neither.
 
+    Several papers are decided beside each other, in processes that import the calling script
+    again: there the call stands below `if __name__ == "__main__":`. One paper takes none.
+
     Args:
-        papers: keys of osnb/published.
+        papers: keys of osnb/published, one or more.
         sizes: names of `SIZES`.
         draws: unit, seed and resamples, as `osnb.evidence.build.evidence` takes them.
 
