@@ -505,8 +505,8 @@ def printed():
 
 
 def test_papers_are_decided_beside_each_other_as_each_alone(printed):
-    alone = [claims.decide([paper], ["printed"]) for paper in PAPERS]
-    pd.testing.assert_frame_equal(printed, pd.concat(alone, ignore_index=True))
+    beside = claims.decide([*PAPERS], ["printed"], processes=2)
+    pd.testing.assert_frame_equal(printed, beside)
 
 
 def test_the_claims_that_print_contradicts_are_these(printed):
@@ -781,13 +781,15 @@ def osnb(*words):
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_the_command_prints_each_claim_once_in_lines_that_fit_a_terminal(runs):
-    code, out, _ = osnb()
-    assert code == 0
-    lines = out.splitlines()
+def test_each_claim_is_reported_once_in_lines_that_fit_a_terminal(runs):
+    lines = [*claims.report(claims.decide([*PAPERS], [*claims.SIZES]))]
     assert max(map(len, lines)) <= 100
     for name in CLAIMS:
         assert sum(line.startswith(f"{name} (") for line in lines) == 1
+
+
+def test_the_command_prints_what_all_papers_claim(printed):
+    assert osnb("--size", "printed") == (0, "\n".join([*claims.report(printed), ""]), "")
 
 
 def test_the_command_ends_with_counts_and_what_to_run(runs):

@@ -153,7 +153,8 @@ def test_osnb_outputs_measures_the_runs_and_writes_the_index(monkeypatch, projec
     monkeypatch.setattr(gallery, "findings", lambda *_: pd.DataFrame({"a": []}))
     monkeypatch.setattr(gallery, "front", lambda *_: pd.DataFrame({"a": []}))
     monkeypatch.setattr(gallery, "shown", lambda *_: pd.DataFrame({"shows": ["full", "part"]}))
-    for name in ("table", "shown", "front", "fast", "draws", "precisions"):
+    names = "table", "shown", "front", "fast", "ingredients", "draws", "precisions", "decided"
+    for name in names:
         monkeypatch.setattr(own_data, name, lambda *_: pd.DataFrame({"within": []}))
     (project.folder / "README.md").touch()
     (project.folder / "figures").mkdir(exist_ok=True)

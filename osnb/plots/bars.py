@@ -374,7 +374,7 @@ def rules_by_set(table: pd.DataFrame, singles: pd.DataFrame | None = None) -> Fi
     ranked(ax, table, "auroc", styles=styles, **row)
     ax.set_xlim(-0.03, 1.03)
     x = "AUROC, known against one set of unknown images (grey line: chance)"
-    return finished(figure, x=x, y="rule", about=about)
+    return finished(figure, x=x, y="rule or method", about=about)
 
 
 @figure_of("data", "group", "steps", "auroc")

@@ -96,7 +96,8 @@ def claims(
     from osnb.evidence import claims
 
     sizes = [size] if size else [*claims.SIZES]
-    decided = claims.decide([paper] if paper else [*PAPERS], sizes)
+    asked = [paper] if paper else [*PAPERS]
+    decided = claims.decide(asked, sizes, processes=len(asked))
     if file:
         written(file, text.loads(decided.to_json(orient="records")))  # which has no NaN
     if str(file) != "-":
@@ -156,7 +157,8 @@ def report():
 
     own = any(workbook.out().glob("runs/50_own/*/run.json"))
     outside = workbook.out() != workbook.root()
-    print(report.strange.build() if own and outside else report.build())
+    made = report.strange.build() if own and outside else report.build(len(PAPERS))
+    print(made)
 
 
 def docs():

@@ -33,10 +33,13 @@ MATHJAX = ("tex-chtml.js", "output/chtml/fonts/woff-v2/*")  # of its 24 MB what 
 WORDS = ("GLOSSARY.md", "REFERENCES.md")  # pages of notebooks/ to which the notebooks link
 
 
-def build() -> Path:
+def build(processes: int = 1) -> Path:
     """Make report/ under `workbook.out()` from figures, runs, notebooks and params files.
 
     Nothing is executed.
+
+    Args:
+        processes: that decide claims, as `claims.decide` takes them.
 
     Returns:
         The path of index.html.
@@ -44,7 +47,7 @@ def build() -> Path:
     Raises:
         ChildProcessError: Sphinx failed or warned; the message is what it said.
     """
-    return _site(_files(), workbook.out() / "report")
+    return _site(_files(processes), workbook.out() / "report")
 
 
 def documentation() -> Path:
@@ -87,9 +90,10 @@ def sphinx(work: Path) -> None:
 # Its source folder: pages made from templates, and the files that they show
 
 
-def _files() -> Files:
+def _files(processes: int = 1) -> Files:
     """Each file of the source folder: its name there and its content."""
-    done, decided = facts.runs(), claims.decide([*gallery.PAPERS], [*claims.SIZES])
+    papers, sizes = [*gallery.PAPERS], [*claims.SIZES]
+    done, decided = facts.runs(), claims.decide(papers, sizes, processes=processes)
     verdicts, notebooks = verify(), facts.notebooks(done)
     papers = facts.papers(decided, verdicts)
     yield from chain(settings(), documents(), touch.files(), *map(_notebook, notebooks))

@@ -62,18 +62,19 @@ class Basis(NamedTuple):
     todo: str
 
 
-def decide(papers: list[str], sizes: list[str], **draws: Any) -> pd.DataFrame:
+def decide(
+    papers: list[str], sizes: list[str], *, processes: int = 1, **draws: Any
+) -> pd.DataFrame:
     """Decide the claims of some papers, in print and on our finished runs.
 
     A claim is right if its number is above 0. The interval has 95 % of the resamples inside; p is
     the two-sided bootstrap p-value of the number being 0. A printed number has neither.
 
-    Several papers are decided beside each other, in processes that import the calling script
-    again: there the call stands below `if __name__ == "__main__":`. One paper takes none.
-
     Args:
         papers: keys of osnb/published, one or more.
         sizes: names of `SIZES`.
+        processes: more than one decide the papers beside each other. They import the calling
+            script again, where the call stands below `if __name__ == "__main__":`.
         draws: unit, seed and resamples, as `osnb.evidence.build.evidence` takes them.
 
     Returns:
@@ -90,9 +91,9 @@ def decide(papers: list[str], sizes: list[str], **draws: Any) -> pd.DataFrame:
     for paper in papers:
         PRINTED[paper]
     decided = partial(_decided, sizes=sizes, **draws)
-    if len(papers) == 1:
-        return decided(papers[0])
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:  # half a minute or more each
+    if processes == 1:
+        return pd.concat(map(decided, papers), ignore_index=True)
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         return pd.concat(pool.map(decided, papers), ignore_index=True)
 
 
