@@ -109,14 +109,14 @@ def smoothed(out: Outputs, labels: Tensor, *, smoothing: float) -> Tensor:
     Args:
         out: logits (N, K) are used.
         labels: (N,) int64, a class in [0, K) or NEGATIVE, which costs nothing.
-        smoothing: s, what the true class gives to the others, in [0, 1); 0 is `softmax`.
+        smoothing: s, what the true class gives to the others, in [0, 1]; 0 is `softmax`.
 
     Returns:
         (N,) in nats, >= 0.
     """
     log_s = out.logits.log_softmax(dim=1)
     true = log_s.gather(1, labels.clamp(min=0)[:, None]).squeeze(1)
-    others = (log_s.sum(dim=1) - true) / (log_s.shape[1] - 1)
+    others = (log_s.sum(dim=1) - true) / max(log_s.shape[1] - 1, 1)
     return where(labels == NEGATIVE, 0.0, -(1 - smoothing) * true - smoothing * others)
 
 

@@ -53,7 +53,7 @@ def ordered(plans: Iterable[Plan]) -> list[Plan]:
 def carry_out(
     plans: Iterable[Plan], *, spread: Spread, force: bool = False, limit: float = 0
 ) -> Ends:
-    """Make runs; what reads a training run that failed is not made, and has failed too.
+    """Make runs; what reads a training run that failed, of its size, has failed too, unmade.
 
     First run.json of every run that has to be made says that it is queued.
 
@@ -67,21 +67,21 @@ def carry_out(
         A run and how it ended: `state` is done, skipped, failed or interrupted; of a run that
         was made, the content of its run.json.
     """
-    lost: dict[str, Plan] = {}
+    lost: list[Plan] = []
     plans = ordered(plans)
     for plan in (plan for plan in plans if force or not done(plan)):
         record.queue(plan.directory, plan.known)
     for reads in (False, True):
         ready = []
         for plan in (plan for plan in plans if plan.collects == reads):
-            culprits = [failure for name, failure in lost.items() if fnmatch(name, plan.reads)]
+            culprits = [x for x in lost if x.size == plan.size and fnmatch(x.notebook, plan.reads)]
             if reads and culprits:
                 yield plan, not_run(plan, f"it reads {culprits[0]}, which failed")
             else:
                 ready.append(plan)
         for plan, end in spread(ready, force=force, limit=limit):
             if plan.trains and end["state"] not in ("done", "skipped"):
-                lost.setdefault(plan.notebook, plan)
+                lost.append(plan)
             yield plan, end
 
 
@@ -131,7 +131,7 @@ def engine(
         return jobs(options(slurm, tls), tls)
     if scheduler:
         return connected(scheduler, tls)
-    workers = workers or len(record.gpus())
+    workers = workers or (1 if wide else len(visible()))
     return local(workers) if workers > 1 else nullcontext(partial(serially, told=told))
 
 
@@ -231,11 +231,16 @@ def environment(number: int, workers: int) -> dict[str, str]:
     cores = len(os.sched_getaffinity(0)) if ours else os.cpu_count() or 1
     threads = max(1, cores // workers)
     found = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
-    if gpus := len(record.gpus()):
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(gpus)))
-        names = visible.split(",")
+    if names := visible():
         found["CUDA_VISIBLE_DEVICES"] = names[number % len(names)]
     return found
+
+
+def visible() -> list[str]:
+    """The GPUs of this machine, by their names for CUDA, but for those that it was told to hide."""
+    there = [str(number) for number in range(len(record.gpus()))]
+    told = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return there if told is None or not there else [x for x in told.split(",") if x]
 
 
 # Where workers come from
@@ -311,12 +316,13 @@ def _keys() -> Iterator[Path]:
     """
     from distributed.security import Security
 
-    made, name = Security.temporary(), f"{platform.node()}-"
+    made, node = Security.temporary(), platform.node()
     place = workbook.out() / "runs" / ".keys"
-    for left in place.glob(f"{name}*"):
-        if not psutil.pid_exists(int(left.name.removeprefix(name))):
+    for left in place.glob(f"{node}-*"):
+        host, _, pid = left.name.rpartition("-")
+        if host == node and not psutil.pid_exists(int(pid)):
             shutil.rmtree(left, ignore_errors=True)
-    folder = place / f"{name}{os.getpid()}"
+    folder = place / f"{node}-{os.getpid()}"
     place.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     try:

@@ -74,6 +74,9 @@ def check(files: Iterable[Path]) -> Iterator[str]:
 
 def _notebook(file: Path) -> Iterator[str]:
     book = Book(file)
+    if not book.cells:
+        yield "it has no cells"
+        return
     for rule in RULES:
         yield from rule(book)
 

@@ -7,7 +7,7 @@ anew that have changed (`make golden`), and the commit shows which.
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -90,7 +90,8 @@ def check() -> None:
             "make golden writes them anew, if that is on purpose"
         )
     if follows.goldens().keys() <= {*names()}:
-        _note()
+        with suppress(OSError):  # the package may not be ours to write in
+            _note()
 
 
 def renew() -> list[str]:

@@ -163,6 +163,9 @@ def lock(directory: Path) -> Iterator[None]:
         if number not in NO_LOCKS:
             raise
         said = f"{folder} lies on a file system without locks: set OSNB_OUT to another one"
+        as_whom = {"effective_ids": os.access in os.supports_effective_ids}
+        if os.path.exists(file.lock_file) and not os.access(file.lock_file, os.W_OK, **as_whom):
+            said = f"{file.lock_file} is another user's: make the run as that user, or set OSNB_OUT"
         raise OSError(number, said) from None
     try:
         yield

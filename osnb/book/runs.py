@@ -14,6 +14,7 @@ from osnb.book import follows
 
 # tens digit of each paper's notebooks, of those that read the results of all, and of any
 PAPERS, CROSS, OWN = {"palechor2023": "1", "vaze2022": "2", "kim2021": "3"}, "4", "5"
+BEGUN = "begun.json"  # what the files of a run's folder follow from
 KEPT = {"superseded", "run.json"}  # of a run's folder, whatever it held before
 RESULTS = ("*.svg", "*.csv", "*.tex", "*.json", "scores*.parquet", "history.parquet")
 RESULTS += ("outputs.parquet",)
@@ -128,17 +129,21 @@ def begin(notebook: str, names: Mapping[str, Any]) -> Run:
     name = experiment.run_name(notebook, values)
     directory = workbook.out() / "runs" / notebook / name
     begun = follows_from(notebook, values | {"run": name})
-    file = directory / "begun.json"
-    before = json.loads(file.read_text()) if file.is_file() else None
-    if before != json.loads(json.dumps(begun)):
+    if not goes_on(directory, begun):
         if old := [file for file in directory.glob("*") if file.name not in KEPT]:
             aside = directory / "superseded"  # where one generation is kept
             shutil.rmtree(aside, ignore_errors=True)
             aside.mkdir()
             for left in old:
                 left.rename(aside / left.name)
-        workbook.write_json(file, begun)
+        workbook.write_json(directory / BEGUN, begun)
     return Run(notebook, name, directory, begun)
+
+
+def goes_on(directory: Path, begun: Mapping[str, Any]) -> bool:
+    """Whether a run that follows from `begun` goes on with what lies in its folder."""
+    file = directory / BEGUN
+    return file.is_file() and json.loads(file.read_text()) == json.loads(json.dumps(begun))
 
 
 def follows_from(notebook: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -187,7 +187,8 @@ def contrasts(numbers: Evidence, findings: Sequence[tuple[str, str, str, str]]) 
     Both are taken on the splits that they share, with the same resamples. Kind "above" has the
     number AUROC(first) - AUROC(second), "within" the standard deviation of the first over all its
     splits (divisor n - 1) minus the distance of the two. A finding is right if its number's 95 %
-    interval lies above 0, and undecided if 0 is in it, or of a single split: `verdict`.
+    interval lies above 0, and undecided if 0 is in it (`verdict`), or if the first of "within" has
+    a single split.
 
     Args:
         numbers: of runs, with AUROC.

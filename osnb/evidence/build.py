@@ -168,7 +168,7 @@ def evidence(
     Args:
         runs: from `tables.collect`, with the column place of `names.placed`.
         tasks: a name in `TASKS`: roles (Palechor et al.), shifts (Vaze et al.), unified (Kim et
-            al.) or cross (whatever of all three).
+            al.), drawings (of the miniature alone) or cross (whatever of all three).
         rules: columns of the scores tables; or the key of a paper, those that its rows.csv has
             for a run's method and regime; or "cross", those that `method_name` needs no comma for.
         every_rule: every column that there is, named where it has a name.

@@ -150,13 +150,21 @@ def rows(root: Path, paper: str) -> pd.DataFrame:
     made = made[made["run"].isin(SIZE_NAMES)]
     table = []
     for part, runs in made.groupby("part", sort=False):
-        ours = dict(zip(runs["size"], runs["ours"], strict=True))
         first = runs.iloc[0]
+        ours = {run.size: _beside(first["compared"], run) for run in runs.itertuples()}
         row = {"artefact": part, "shows": shows[first["artefact"]].removesuffix(", ")}
         row |= {"compared": first["compared"], "paper": first["theirs"]}
         row |= {name: ours.get(size, "") for size, name in SIZE_NAMES.items()}
         table.append(row | {"files": "; ".join(_links(root, run) for run in runs.itertuples())})
     return pd.DataFrame(table)
+
+
+def _beside(compared: str, run: Any) -> str:
+    """Ours of a run for each thing that is compared; a dash for one that the run lacks."""
+    if run.compared == compared or not run.ours:
+        return run.ours
+    has = dict(zip(run.compared.split("; "), run.ours.split("; "), strict=True))
+    return "; ".join(has.get(name, "-") for name in compared.split("; "))
 
 
 def _links(root: Path, run: Any) -> str:
@@ -201,12 +209,18 @@ def block(text: str, name: str) -> str:
 
 
 def update(readme: Path, tables: dict[str, pd.DataFrame | str]) -> None:
-    """Put each table, or line, between the two marks of its name in the README."""
+    """Put each table, or line, between the two marks of its name in the README.
+
+    Raises:
+        ValueError: it has not both marks of a name, in their order.
+    """
     text = readme.read_text(encoding="utf8")
     for name, table in tables.items():
         content = f"{table}\n" if isinstance(table, str) else markdown(table)
         start, end = (mark.format(name=name) for mark in MARKS)
         before, _, rest = text.partition(start)
+        if end not in rest:
+            raise ValueError(f"{readme} needs {start} and, below it, {end}")
         text = f"{before}{start}{content}{end}{rest.partition(end)[2]}"
     with workbook.writing(readme) as aside:
         aside.write_text(text, encoding="utf8")

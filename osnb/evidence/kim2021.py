@@ -1,5 +1,7 @@
 """Tables 2, 5 and 6 of Kim et al. 2021: results, the sets and the pools that they are of."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
@@ -74,19 +76,22 @@ def whole_splits(runs: pd.DataFrame) -> pd.DataFrame:
     """The runs of those splits that have every method of their benchmark.
 
     A mean over other known classes than another method's would compare classes, not methods. Of a
-    method with trainings of several lengths those stay that most methods have too; of equally
-    many, the longest. Of a training in two precisions the one in float32 stays.
+    method with trainings of several lengths, or networks, those stay that most methods have too; of
+    equally many, the longest. Of a training in two precisions the one in float32 stays. Where no
+    split has every method, those stay that have the most, and the same ones.
 
     Args:
         runs: from `tables.collect`.
     """
-    alike = runs.groupby(["benchmark", "epochs"])["method"].transform("nunique")
+    alike = runs.groupby(["benchmark", "epochs", "network"])["method"].transform("nunique")
     rank = alike + runs["epochs"] / 1e6
     longest = rank.groupby([runs["benchmark"], runs["method"], runs["regime"]]).transform("max")
     runs = runs[rank == longest].sort_values("precision", kind="stable")
     runs = runs.drop_duplicates([x for x in TRAINING if x in runs], keep="last").sort_index()
-    methods = runs.groupby(["benchmark", "split"])["method"].transform("nunique")
-    return runs[methods == methods.groupby(runs["benchmark"]).transform("max")]
+    methods = runs.groupby(["benchmark", "split"])["method"].agg(frozenset)
+    most = methods.groupby("benchmark").agg(partial(max, key=len))  # the first of equally many
+    kept = methods[methods == most.reindex(methods.index, level="benchmark")].index
+    return runs[pd.MultiIndex.from_frame(runs[["benchmark", "split"]]).isin(kept)]
 
 
 def shortened(runs: pd.DataFrame) -> dict[str, str]:

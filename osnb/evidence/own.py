@@ -28,17 +28,20 @@ def collect(runs: str, size: str) -> pd.DataFrame:
         `.attrs["inputs"]` has the digest of each one's data, `.attrs["stamps"]` the stamps of runs.
 
     Raises:
-        ValueError: a word is neither, or names one twice.
+        ValueError: a word is neither, or two are of one name.
     """
     found = {stamp["run"]: (path, stamp) for path, stamp in stamps.finished("*_train", size)}
     words, parts, inputs = runs.split(), [], {}
     if not words or len(set(words)) < len(words):
         raise ValueError(f"runs names some, each once; got {runs!r}")
     for word in words:
-        file, name = workbook.out() / word, Path(word).stem
+        file = workbook.out() / word
+        name = word if word in found else file.stem
+        if name in inputs:
+            raise ValueError(f"two are called {name}: rename a file; got {runs!r}")
         if word in found:
             path, stamp = found[word]
-            name, part, of = word, tables.read(path), stamp["columns"]["benchmark"]
+            part, of = tables.read(path), stamp["columns"]["benchmark"]
             inputs[name] = stamps.data(path.parent)
         elif file.is_file():
             part = _own(file)
@@ -72,7 +75,7 @@ def accepting(table: pd.DataFrame, *, score: str, tpr: float) -> float:
         tpr: the share, in (0, 1].
     """
     known = np.sort(table.loc[table["role"] == "known", score].to_numpy())[::-1]
-    return float(known[max(int(np.ceil(tpr * len(known))), 1) - 1])
+    return float(known[max(int(np.ceil(tpr * len(known) - 1e-9)), 1) - 1])  # .55 * 100 > 55
 
 
 def pairs(table: pd.DataFrame, *, score: str, threshold: float) -> pd.DataFrame:

@@ -29,6 +29,7 @@ DRAWS = {"cifar40": "first", "cifar40_draw1": "second", "cifar40_draw2": "third"
 ROWS = {1: ("msp", 100), 2: ("mls, baseline", 100), 8: ("mls", 600)}  # Table 5: our name, epochs
 PERCENT = {f"{name}_pct": name for name in ("accuracy", "auroc", "oscr")}
 THIRD = "third party's run"  # of the plain networks' code; no number of the paper
+ALIKE = ["benchmark", "network", "method", "regime", "epochs", "precision"]  # of runs of one cell
 FAST = ["accuracy", "MSP", "MLS"]  # of the fast regime's networks
 PACKED = "tinyimagenet_parquet"  # JPEG of lower quality than what we have of CIFAR
 TOLD = "its external images are told by their codec"
@@ -93,7 +94,7 @@ def ours(*, resamples: int = 1000) -> pd.DataFrame:
             runs = names.in_print(tables.collect(notebook, "paper"), paper)
         except FileNotFoundError:
             continue
-        for _, part in runs.groupby(["benchmark", "method", "regime", "epochs", "precision"]):
+        for _, part in runs.groupby(ALIKE):
             found.append(_measured(part, tasks, paper, resamples))
     return pd.concat(found or [pd.DataFrame(columns=OURS)], ignore_index=True)
 
@@ -270,7 +271,7 @@ def precisions() -> pd.DataFrame:
         A row for each training that there is in both, with its accuracy and the AUROC of the
         largest softmax on near images, and one of the mean difference with its deviation.
     """
-    key, rows = ["benchmark", "method", "epochs", "seed"], []
+    key, rows = ["benchmark", "network", "method", "regime", "epochs", "split", "seed"], []
     for run in tables.collect("31_kim_train", "paper").to_dict("records"):
         scores = tables.read(run["path"])
         known, near = scores["role"] == "known", scores["group"] == "near"
@@ -278,7 +279,10 @@ def precisions() -> pd.DataFrame:
         score = scores["max_softmax_log_odds"].to_numpy()
         numbers = {"accuracy": right, "near: auroc": metrics.auroc(score[known], score[near])}
         rows.append({name: run[name] for name in [*key, "precision"]} | numbers)
-    both = pd.DataFrame(rows).pivot(index=key, columns="precision").dropna().sort_index()
+    both = pd.DataFrame(rows).pivot(index=key, columns="precision")
+    if {"float32", "bfloat16"} - {*both.columns.unique(1)}:
+        return pd.DataFrame()
+    both = both.dropna().sort_index()
     gaps = {x: both[x, "float32"] - both[x, "bfloat16"] for x in both.columns.unique(0)}
     both.columns = [f"{measure}, {precision}" for measure, precision in both.columns]
     text = both.map("{:.4f}".format).reset_index().astype(str)
@@ -352,7 +356,8 @@ def _of_fast() -> pd.DataFrame:
     """Runs of the fast regime, as `fast` has them, in numbers, sorted."""
     rows, order = [], ["epochs", "otherwise", "split", "seed"]
     for path, stamp in stamps.finished("21_vaze_train", "paper"):
-        if (columns := stamp["columns"])["regime"] != "fast":
+        columns = stamp["columns"]
+        if (columns["benchmark"], columns["regime"]) != ("cifar10", "fast"):
             continue
         scores = tables.read(path)
         known = (scores["role"] == "known").to_numpy()
@@ -373,6 +378,8 @@ def decided() -> pd.DataFrame:
     """Claims that runs of size paper decide, as text; a short training decides for itself alone."""
     found = claims.decide(["vaze2022", "kim2021"], ["paper"]).dropna(subset="number")
     ends = zip(found["number"], found["low"], found["high"], strict=True)
-    found["number"] = [f"{value:+.3f} [{low:.3f}, {high:.3f}]" for value, low, high in ends]
+    found["number"] = [
+        f"{value:+.3f}" + f" [{low:.3f}, {high:.3f}]" * (low == low) for value, low, high in ends
+    ]
     found = found.rename(columns={"paper": "of", "where": "on"})
     return found[["of", "section", "claim", "on", "answer", "number", "runs"]].astype(str)

@@ -138,6 +138,8 @@ class Experiment:
         base = layers.benchmark(benchmark, size)
         of_method = layers.entry("method", method, size, base)
         of_regime = layers.entry("regime", regime, size, base)
+        if "rules" in of_method:  # those that belong to it
+            of_regime.pop("rules", None)
         facts = {name: base[name] for name in layers.FACTS if name in base}
         base = {k: v for k, v in base.items() if k not in (*facts, "regimes", "methods")}
         below = [benchmarks["base"] | recipes["base"], base, of_method, of_regime]

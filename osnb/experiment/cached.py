@@ -61,12 +61,16 @@ def said(experiment: "Experiment", directory: Path, machine: "Machine") -> dict[
         return found
     parts = experiment.parts(machine)
     network = experiment.network(parts)
-    if not isinstance(layer := getattr(network, "head", None), nn.Linear):
+    layer = getattr(network, "head", None)
+    if isinstance(layer, nn.Sequential):  # behind a dropout, which passes all at rest
+        layer = layer[-1]
+    if not isinstance(layer, nn.Linear):
         raise ValueError(
             f"need one network with a linear layer at its end; got {type(layer).__name__}"
         )
     network.load_state_dict(checkpoint.newest(directory)["model"])
     out = {"checkpoint": np.array(digest), "known": np.array(parts.known)}
+    out |= {"bias": np.zeros(layer.out_features, np.float32)}  # where it has none
     out |= {name: p.detach().cpu().numpy() for name, p in layer.named_parameters()}
     out |= _images(network, parts)
     with workbook.writing(file) as aside, aside.open("wb") as handle:

@@ -228,6 +228,9 @@ def feasible(settings: dict[str, Any], changed: Mapping, facts: Mapping, where: 
         raise ValueError(
             f"{needing[0]} needs negatives or external images, and there are none: {where}"
         )
+    if needing and settings["validation"] == "whole":
+        why = f"{needing[0]} needs negatives, which validation=whole leaves out"
+        raise ValueError(f"{why}: {where}")
     if settings["normalise"] == "timm" and settings["network"]["name"] != "timm":
         raise ValueError(f"normalise=timm needs network=timm, whose backbone says it: {where}")
     rules, answer = settings["rules"]["name"], settings["answer"]["name"]

@@ -126,16 +126,9 @@ class Scores:
         return {name.partition(":")[2]: self._of(partial(scores.POST_HOC[name], **how))}
 
     def fitted(self) -> dict[str, Rule]:
-        """OpenMax and Mahalanobis distance, fitted on training images, and ODIN.
-
-        A network that has learnt made images as one more class is fitted on these too: G-OpenMax.
-        """
+        """OpenMax and Mahalanobis distance, fitted on training images, and ODIN."""
         how = self.settings["rules"]
         out, target = self._seen()
-        if self.settings["training"]["name"] == "osrci":
-            made = train.predict(self.still, methods.made(self.directory))
-            out = Outputs(*map(np.concatenate, zip(out[:2], made[:2], strict=True)))
-            target = np.append(target, [NEGATIVE] * len(made.logits))
         return {
             "openmax": self._openmax(out, target, how["tail"], how["alpha"]),
             "mahalanobis": self._of(scores.mahalanobis(out, target, known=self.known)),
@@ -182,9 +175,17 @@ class Scores:
         return best | {"mahalanobis": nearest}
 
     def _seen(self) -> tuple[Outputs, np.ndarray]:
-        """What the network says of the training images, unshuffled, and their labels."""
+        """What the network says of the training images, unshuffled, and their labels.
+
+        Made images that a network has learnt as one more class are among them: G-OpenMax.
+        """
         rows = self.parts.taught
-        return train.predict(self.still, self.parts.batches(rows)), rows["label"].to_numpy()
+        out, labels = train.predict(self.still, self.parts.batches(rows)), rows["label"].to_numpy()
+        if self.settings["training"]["name"] != "osrci":
+            return out, labels
+        made = train.predict(self.still, methods.made(self.directory))
+        both = Outputs(*map(np.concatenate, zip(out[:2], made[:2], strict=True)))
+        return both, np.append(labels, [NEGATIVE] * len(made.logits))
 
     def _openmax(
         self, out: Outputs, target: np.ndarray, tail: int, alpha: int, of: str = "logits"

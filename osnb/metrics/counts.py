@@ -90,11 +90,11 @@ def flags(correct: np.ndarray) -> np.ndarray:
     return correct
 
 
-def chosen(convention: str, *valid: str) -> str:
-    """The convention, if it is a valid one; else a ValueError that lists them."""
-    if convention not in valid:
-        raise ValueError(f"convention is one of {', '.join(valid)}; got {convention!r}")
-    return convention
+def chosen(value: str, *valid: str, name: str = "convention") -> str:
+    """The value of a parameter, if it is a valid one; else a ValueError that lists them."""
+    if value not in valid:
+        raise ValueError(f"{name} is one of {', '.join(valid)}; got {value!r}")
+    return value
 
 
 def both(known: np.ndarray, unknown: np.ndarray) -> None:

@@ -591,7 +591,7 @@ def calibration_error(
         sizes = f"{len(probability)} probabilities, {len(correct)} booleans, {bins} bins"
         raise ValueError(f"need one boolean per probability, and at least one bin; got {sizes}")
     _inside(probability)
-    if chosen(binning, "width", "mass") == "width":
+    if chosen(binning, "width", "mass", name="binning") == "width":
         of = np.searchsorted(np.arange(1, bins) / bins, probability)  # 0.07 * 100 is above 7
     else:
         ranks = np.argsort(np.argsort(probability, kind="stable"), kind="stable")

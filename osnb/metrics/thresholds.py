@@ -157,7 +157,12 @@ def exact_interval(count: int, of: int, *, level: float = 0.95) -> tuple[float, 
 
     Returns:
         (low, high) in [0, 1].
+
+    Raises:
+        ValueError: more are counted than there are, or fewer than none.
     """
+    if not 0 <= count <= of:
+        raise ValueError(f"count is from 0 to {of}; got {count}")
     from scipy.special import bdtri
 
     tail, low, high = (1 - level) / 2, 0.0, 1.0
@@ -173,7 +178,7 @@ def _rank(size: int, kept: float, promise: str, confidence: float) -> int:
     from scipy.special import bdtr
 
     missed = (1 - kept) * (1 + EPSILON)
-    if chosen(promise, "bound", "conformal") == "conformal":
+    if chosen(promise, "bound", "conformal", name="promise") == "conformal":
         return int((size + 1) * missed)
     below = bdtr(np.arange(size + 1), size, 1 - kept)
     return int(np.searchsorted(below, 1 - confidence, "right"))

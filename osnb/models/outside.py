@@ -1,6 +1,7 @@
 """What others have made: timm's networks, their normalised pixels, their released weights."""
 
 import copy
+import re
 from collections import Counter
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -263,11 +264,11 @@ def _loaded(file: Path) -> dict[str, Any]:
 
 def _theirs(key: str) -> str:
     """Their name of one of our tensors: trunk.5.1.bias, behind two dropouts, is bn4.bias."""
-    if key.startswith("head."):
+    found = re.fullmatch(r"trunk\.(\d+)\.([01])\.(\w+)", key)
+    if not found:  # of the last layer, or of another network
         return key.replace("head.", "fc.")
-    _, layer, part, what = key.split(".")
-    number = int(layer) - int(layer) // 4
-    return f"{('conv', 'bn')[int(part)]}{number}.{what}"
+    layer, part, what = int(found[1]), int(found[2]), found[3]
+    return f"{('conv', 'bn')[part]}{layer - layer // 4}.{what}"
 
 
 def folded(network: nn.Module) -> nn.Module:

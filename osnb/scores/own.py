@@ -168,7 +168,7 @@ def _numbered(columns: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], tu
     """
     label, pred = (_numbers(columns.get(name)) for name in ("label", "pred"))
     text = [each is not None and each.dtype.kind in "OUS" for each in (label, pred)]
-    if not any(text):
+    if not any(text) or label is None or pred is None:  # refused as what is missing
         columns |= {k: v for k, v in (("label", label), ("pred", pred)) if v is not None}
         return columns, ()
     if not all(text):
@@ -250,7 +250,7 @@ def _score(column: np.ndarray, name: str) -> np.ndarray:
     """(N,) float64, checked."""
     if column.dtype.kind not in "iuf":
         raise ValueError(f"{name} needs numbers, else choose scores by name; got {column.dtype}")
-    if missing := np.isnan(column).sum():
+    if missing := np.isnan(column).reshape(len(column), -1).any(axis=1).sum():
         raise ValueError(f"{name} needs a number in each row; {missing} of {len(column)} are NaN")
     whole = len(column) and column.dtype.kind in "iu"
     if column.itemsize > 8 or (whole and max(int(column.max()), -int(column.min())) > 2**53):

@@ -64,11 +64,11 @@ def fit(
         FloatingPointError: the loss is no longer finite; the last checkpoint is whole.
         MemoryError: a step needs more memory than there is.
         KeyboardInterrupt: after an interrupt, once the step is done and kept.
-        ValueError: no checkpoint in `directory` is whole, or a method is asked for more than one
-            device: gradients of networks beside the model are not averaged over processes.
+        ValueError: no checkpoint in `directory` is whole, or a method that is more than a loss is
+            asked for more than one device: processes average the model's gradients alone.
     """
     if devices != 1 and kind not in (None, Run):
-        raise ValueError(f"a method with companions trains on 1 device; got devices={devices}")
+        raise ValueError(f"what is more than a loss trains on 1 device; got devices={devices}")
     run = (kind or Run)(model=model, loss=loss, batches=batches, **settings)
     if devices == 1 or ranks.count() > 1:
         return run.train()
@@ -193,12 +193,13 @@ class Run:
     def resume(self) -> None:
         """Take up the newest checkpoint, if there is one and it is of this training."""
         state = checkpoint.newest(self.directory)
-        if not state:
-            return
-        if changed := self.changed(state):
+        if state and (changed := self.changed(state)):
             told = f"training starts anew, with {', '.join(changed)} not as in the checkpoint in"
             print(told, self.directory)
             checkpoint.remove(self.directory)
+            state = None
+        if not state:
+            (self.directory / "history.parquet").unlink(missing_ok=True)  # of another training
             return
         for name, part in self.parts().items():
             part.load_state_dict(state[name])
@@ -236,10 +237,10 @@ class Run:
         """
         step = int(ranks.reduced(self.first_bad, MAX))
         if step >= 0:
+            kept = f"; epoch {number - 1} is kept in {self.directory}" if number > 1 else ""
             raise FloatingPointError(
                 f"the loss is not finite at step {step + 1} of epoch {number}: lower the learning "
-                f"rate ({self.optimizer.param_groups[0]['lr']:g}); epoch {number - 1} is kept in "
-                f"{self.directory}"
+                f"rate ({self.optimizer.param_groups[0]['lr']:g}){kept}"
             )
 
     def _seed(self, epoch: int) -> int:
@@ -377,7 +378,7 @@ def triangle(done: float) -> float:
 
 
 def step(done: float, *, edges: Sequence[float] = (0.3, 0.6, 0.9)) -> float:
-    """Ten times less from each edge of the run on; as given, Chen et al. 2021, Table 5.
+    """Ten times less from each edge of the run on; as given, Chen et al. 2021, by their code.
 
     Kim et al. 2021 release two edges: .6 and .8 for CIFAR, epochs 120 and 160 of 200, and a third
     and two thirds for ImageNet, epochs 30 and 60 of 90. Their scheduler steps once per epoch;

@@ -83,6 +83,10 @@ def _chosen(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     for key, run in runs.items():
         if run["state"] != "done":
             raise ValueError(f"only finished runs go into an archive; {key} is {run['state']}")
+        if "executed.ipynb" not in run.get("files", {}):
+            raise ValueError(
+                f"{key} has no executed notebook, as archives need: osnb predict made it"
+            )
         if lost := altered(_folder(key), run):
             files = ", ".join(lost)
             raise ValueError(f"{key} is not what its run.json says ({files}); run it again")

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Mapping
 from importlib.util import find_spec
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ CARD = """---
 ---
 # {{ run }}
 
-A network trained by `osnb run {{ params }}`: {{ about }}. Its scores are in
+A network trained {{ how }}: {{ about }}. Its scores are in
 `runs/{{ run }}/scores.parquet`; weights are not included. Protocol: {{ protocol }}, sha256 of its
 list of classes `{{ sha256 }}`.
 
@@ -71,10 +72,10 @@ def _known_citation() -> dict[str, Any]:
 
 def _citation(runs: Mapping[str, dict]) -> bytes:
     """The project's CITATION.cff, as a data set of these runs with their date and commits."""
-    finished = max(run["finished"] for run in runs.values())[:10]
-    commits = sorted({run["commit"] for run in runs.values() if run.get("commit")})
-    more = {"type": "dataset", "date-released": finished, "keywords": [*runs]}
-    return _yaml(_known_citation() | more | ({"commit": commits[-1]} if commits else {}))
+    last = max(runs.values(), key=itemgetter("finished"))
+    more = {"type": "dataset", "date-released": last["finished"][:10], "keywords": [*runs]}
+    commit = {"commit": last["commit"]} if last.get("commit") else {}
+    return _yaml(_known_citation() | more | commit)
 
 
 def _bibliography(runs: Mapping[str, dict], scored: Mapping[str, pd.DataFrame]) -> bytes:
@@ -98,7 +99,10 @@ def _codecheck(runs: Mapping[str, dict]) -> bytes:
     for row in made[made["run"] != ""].itertuples():
         key = f"{row.folder.parent.name}/{row.run}"
         if key in runs:
-            file = f"runs/{key}/{row.file}.{kinds[row.kind == 'table']}"
+            file = f"{row.file}.{kinds[row.kind == 'table']}"
+            if file not in runs[key]["outputs"]:  # photographs that may not be passed on
+                continue
+            file = f"runs/{key}/{file}"
             manifest.append({"file": file, "comment": f"{row.paper}, {row.artefact}: {row.title}"})
     papers = _known_citation()["references"]
     authors = [x for paper in papers for x in paper["authors"]]
@@ -141,7 +145,8 @@ def _card(key: str, run: dict[str, Any], table: pd.DataFrame, sha256: str) -> by
         results.append(EvalResult(**about, **more, metric_value=round(value, 6)))
     known = {"model_name": key, "license": "bsd-3-clause", "tags": ["open-set-recognition"]}
     data = ModelCardData(**known, eval_results=results)
-    filled = {"run": key, "params": run["params"], "rule": rule, "sha256": sha256}
+    how = f"by `osnb run {run['params']}`" if run["params"] else "on images of one's own"
+    filled = {"run": key, "how": how, "rule": rule, "sha256": sha256}
     filled |= {"protocol": columns.get("benchmark"), "measures": "\n".join(rows)}
     filled["about"] = ", ".join(f"{name} {value}" for name, value in columns.items())
     card = ModelCard.from_template(data, template_str=CARD, **filled)

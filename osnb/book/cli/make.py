@@ -300,10 +300,15 @@ def reproduce(
             raise ValueError(f"{value!r} is not one of: {', '.join(filter(None, valid))}")
     digits = f"0{PAPERS[paper]}" if paper else "".join(["0", *PAPERS.values(), CROSS, OWN])
     plans = [plan(file) for file in sorted((workbook.root() / "params").glob("*/*.yaml"))]
-    chosen = [x for x in plans if x.parameters.get("size") == size and x.notebook[0] in digits]
+    chosen = [x for x in plans if x.size == size and x.notebook[0] in digits]
     if not chosen:
         raise ValueError(f"no params file has size: {size}" + (f" for {paper}" if paper else ""))
+    for given in [x for x in chosen if x.parameters.get("method") == "released"]:
+        chosen.remove(given)
+        told = f"{given} trains nothing: osnb predict --benchmark params/{given}.yaml"
+        typer.echo(told, err=True)
     more = [again for each in chosen for again in repeated(each)]
     if more and not repeats:
-        print(f"{len(more)} more, of other seeds or splits, are read from figures/: see --repeats")
+        said = f"{len(more)} more, of other seeds or splits, are read from figures/: see --repeats"
+        typer.echo(said, err=True)
     start([*chosen, *(more if repeats else [])], **options)

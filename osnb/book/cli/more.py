@@ -5,6 +5,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from inspect import signature
+from keyword import iskeyword
 from pathlib import Path
 from typing import Annotated
 
@@ -210,7 +211,7 @@ def course(
     """Write the students' copy of the course, the lecturer's, or an offline bundle."""
     from osnb.teach import course
 
-    if (learn or check) and (out or learners or bundle or wheels or (learn and check)):
+    if (learn or check) and (out or term or learners or bundle or wheels or (learn and check)):
         alone = "--learn FOLDER" if learn else "--check FILE"
         raise ValueError(f"{alone} takes no other option")
     if learn or check:
@@ -290,7 +291,7 @@ def _of_kind(kind: str) -> Callable:
     """The command that writes a function of one's own and its test, with the name in them."""
 
     def write(name: Annotated[str, typer.Argument(help="Of the function, and of its file.")]):
-        if not name.isidentifier():
+        if not name.isidentifier() or iskeyword(name):
             raise ValueError(f"a {kind} has the name of a Python function; got {name!r}")
         files = {f"{name}.py": f"{kind}.txt", f"test_{name}.py": f"test_{kind}.txt"}
         if there := [file for file in files if Path(file).exists()]:

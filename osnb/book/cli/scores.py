@@ -180,6 +180,8 @@ def _of_weights(benchmark: Path, weights: list[Path] | None, given: dict[str, An
     if weights and not notebook.is_file():
         os.environ.setdefault("OSNB_OUT", str(Path.cwd()))
         return predicting.of_weights(weights, benchmark, given), weights
+    if not notebook.is_file():
+        raise ValueError(f"{benchmark} is no params file of the project: give --weights FILE too")
     at_home([benchmark])
     planned = plan(benchmark, given)
     return planned, weights or predicting.released(planned)
@@ -223,7 +225,8 @@ def _save(key: str, parameters: dict[str, Any], table, inputs: dict[str, str]) -
     groups = table["task"].str.split().str[-1].to_numpy()  # "letters far" and "far" are far
     measured = samples.measured(own, groups, seed=0, resamples=2000)
     notebook, run = key.split("/")
-    name = run.replace("_", "_rules_", 1)  # no run of params/, and none for `tables.collect`
+    size, _, rest = run.partition("_")
+    name = f"{size}_rules_{rest}".rstrip("_")  # no run of params/, and none for `tables.collect`
     follows = runs.follows_from(notebook, parameters | {"run": name})
     folder = workbook.out() / "figures" / notebook / name
     here = runs.Run(notebook, name, folder, follows)

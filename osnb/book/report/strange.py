@@ -86,18 +86,20 @@ def build() -> Path:
 
     every, target = record.everything(), workbook.out() / "report"
     done = [run for run in every if run["notebook"] == "50_own" and run["state"] == "done"]
-    shutil.rmtree(target, ignore_errors=True)
     exporter = HTMLExporter(template_name="basic", sanitize_html=True)
+    pages, rows = {}, []
     for run in done:
         notebook = workbook.out() / "runs" / "50_own" / run["run"] / "executed.ipynb"
-        _write(target / f"{run['run']}.html", run["run"], exporter.from_filename(str(notebook))[0])
-    rows = []
+        pages[run["run"]] = exporter.from_filename(str(notebook))[0]
     for run in every:
         told = run | {SEEN: _pretrained(run)}
         rows.append({name: escape(str(told.get(name, ""))) for name in COLUMNS})
         if run in done:
             rows[-1]["run"] = '<a href="{run}.html">{run}</a>'.format(**rows[-1])
     table = pd.DataFrame(rows, columns=COLUMNS).to_html(index=False, escape=False, border=0)
+    shutil.rmtree(target, ignore_errors=True)  # nothing can fail any more but the disk
+    for name, page in pages.items():
+        _write(target / f"{name}.html", name, page)
     _write(target / "index.html", "Runs", table)
     return target / "index.html"
 
@@ -108,6 +110,8 @@ def _pretrained(run: dict[str, Any]) -> str:
     if not file.is_file():
         return ""
     table, of = tables.read(file), defaultdict(list)
+    if "settings" not in table.attrs:  # no run of ours wrote it
+        return ""
     for name in table.loc[table["role"] == "unknown", "class"].unique():
         of[hierarchy.seen(table.attrs["settings"]["network"], name)].append(name)
     return "; ".join(f"{answer}: {', '.join(names)}" for answer, names in sorted(of.items()))

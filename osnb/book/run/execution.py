@@ -119,7 +119,8 @@ def execute(plan: Plan, *, limit: float = 0, through: Callable | None = None) ->
         content = plan.follows | plan.known | {"seed": plan.parameters.get("seed")}
         content |= {"code": plan.code(), "inputs": inputs(plan)}
         content |= {"attempts": record.attempts(plan.directory)} | record.circumstances()
-        content["resumed"] = (_last(plan) or {}).get("epoch", 0)
+        before = _last(plan) if runs.goes_on(plan.directory, plan.follows) else None
+        content["resumed"] = (before or {}).get("epoch", 0)
         begun = time.monotonic()
         record.write(plan.directory, content | {"state": "running"})
         content["state"] = "interrupted"

@@ -21,12 +21,22 @@ import psutil
 from osnb.base import workbook
 
 QUIET = "--log-level=50"  # what a kernel complains of is in its notebook
-# seconds between an interrupt, after which a training run keeps its step, and the end
-GRACE = float(os.environ.get("OSNB_GRACE") or 30)
 # a training step frees what the next one asks for: glibc need not give it back in between, page by
 # page (8 GB a second for VGG32), and changes no number
 KEPT = dict.fromkeys(["MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"], str(2**32))
 KEPT["MALLOC_TOP_PAD_"] = str(2**26)
+
+
+def _grace() -> float:
+    told = os.environ.get("OSNB_GRACE") or "30"
+    try:
+        return float(told)
+    except ValueError:
+        raise ValueError(f"OSNB_GRACE is a number of seconds; got {told!r}") from None
+
+
+# seconds between an interrupt, after which a training run keeps its step, and the end
+GRACE = _grace()
 _running: set = set()  # the kernels that this process owns
 _numbers = itertools.count(1)  # of their folders
 _sources: dict = {}  # the one process that forks them

@@ -62,9 +62,14 @@ class Plan:
         return workbook.out() / "runs" / self.notebook / self.run
 
     @property
+    def size(self) -> str | None:
+        """Its size; none where the notebook has no such parameter."""
+        return self.parameters.get("size")
+
+    @property
     def published(self) -> bool:
         """Whether its small results go to figures/: not those of one's own data."""
-        return self.parameters.get("size") != "own"
+        return self.size != "own"
 
     @property
     def trains(self) -> bool:

@@ -15,6 +15,7 @@ import pandas as pd
 from osnb.evidence import tables
 from osnb.evidence.across import pearson
 from osnb.evidence.build import Evidence, Missing, Same, least
+from osnb.evidence.kim2021 import IN_TABLE_2, TABLES
 from osnb.evidence.names import WRONG
 from osnb.metrics import interval
 from osnb.metrics.measures import least_risk
@@ -148,6 +149,8 @@ def misclassification_worse(evidence: Evidence, place: str) -> np.ndarray:
     for name in ("odin", "openmax"):
         one = evidence.rows("aurc", printed=name, place=place, task=WRONG)
         rises.append(one - (base if len(base) == len(one) else base.mean(axis=0)))
+    if len({*map(len, rises)}) > 1:
+        raise Missing("ODIN and OpenMax read different numbers of networks")
     numbers = least(*(rise[:, 0] for rise in rises))
     if {*np.sign(numbers)} not in ({1}, {-1}):
         raise Same(f"no sign that all seeds share: {', '.join(map('{:.4f}'.format, numbers))}")
@@ -161,6 +164,8 @@ def no_method_leads_all(evidence: Evidence, place: str) -> np.ndarray:
     for task in ("near", "far"):
         sources = evidence.names("source", place=place, task=task)
         asked += [(1, "auroc", {"task": task, "source": source}) for source in sources]
+    if len(names) < 2:
+        raise Missing(f"no method but {', '.join(names) or 'mahalanobis'}")
     lags = []
     for sign, measure, at in asked:
         values = [sign * evidence(measure, place=place, printed=name, **at) for name in names]
@@ -171,12 +176,14 @@ def no_method_leads_all(evidence: Evidence, place: str) -> np.ndarray:
 
 def near_hardest(evidence: Evidence, place: str) -> np.ndarray:
     """largest gain over Baseline in AUROC, mean of the far data sets minus near samples."""
-    names = evidence.names("printed", place=place)
+    names = [x for x in evidence.names("printed", place=place) if x != "mahalanobis"]
+    if "baseline" not in names or len(names) < 2:
+        raise Missing("no Baseline with another method beside it")
     gains = {}
     for task in ("near", "far"):
         auroc = {x: evidence("auroc", place=place, printed=x, task=task) for x in names}
         base = auroc.pop("baseline")
-        gains[task] = np.max([y - base for x, y in auroc.items() if x != "mahalanobis"], axis=0)
+        gains[task] = np.max([y - base for y in auroc.values()], axis=0)
     return gains["far"] - gains["near"]
 
 
@@ -195,7 +202,6 @@ OLDER = {  # the cited row that a printed improvement is over
     "Baseline (MLS)": "Baseline (MSP)",
 }
 MLS, ARPL_CS = "Baseline (MLS)", "(ARPL + CS)+"
-BENCHMARKS = {"cifar": ("CIFAR", "table5"), "imagenet": ("ImageNet", "table6")}
 
 
 # Palechor et al. 2023
@@ -342,7 +348,7 @@ def possible_unknown(printed: Callable, where: str) -> np.ndarray:
     taking the limit of large N makes it smaller still: nothing can be below it.
     """
     benchmark, _, left_out = where.partition("-without-")
-    name, _ = BENCHMARKS[benchmark]
+    name = IN_TABLE_2[benchmark]
     pool = printed("table2").query(f"benchmark == '{name}'")
     pool = pool[pool["dataset"].str.lower() != left_out].set_index("role")["test"]
     right = _kim(printed, benchmark, "classification") * pool["in-distribution"] / 100
@@ -359,13 +365,13 @@ def possible_misclassification(printed: Callable, benchmark: str) -> np.ndarray:
 
 def no_value_twice(printed: Callable, benchmark: str) -> np.ndarray:
     """half a value minus those that two methods share, mean and deviation, accuracy left out."""
-    rows = printed(BENCHMARKS[benchmark][1]).query("metric != 'ACC'").dropna(subset="std")
+    rows = printed(f"table{TABLES[benchmark]}").query("metric != 'ACC'").dropna(subset="std")
     return np.array([0.5 - rows.duplicated(["task", "dataset", "metric", "mean", "std"]).sum()])
 
 
 def marked_is_best(printed: Callable, benchmark: str) -> np.ndarray:
     """half a mark minus the marks that are not on the best number of their column."""
-    rows = printed(BENCHMARKS[benchmark][1])
+    rows = printed(f"table{TABLES[benchmark]}")
     columns = rows.groupby(["task", "dataset", "metric"])
     return np.array([0.5 - sum(_wrong_marks(column) for _, column in columns)])
 
@@ -378,7 +384,7 @@ def odin_keeps_accuracy(printed: Callable, benchmark: str) -> np.ndarray:
 
 def readme_counts(printed: Callable, benchmark: str) -> np.ndarray:
     """half a count minus those of Table 2 that the authors' README gives otherwise."""
-    name, _ = BENCHMARKS[benchmark]
+    name = IN_TABLE_2[benchmark]
     theirs, ours = (printed(x).query(f"benchmark == '{name}'") for x in ("readme", "table2"))
     parts = ["train", "validation", "test"]
     other = theirs[parts].fillna(0).to_numpy() != ours[parts].fillna(0).to_numpy()
@@ -387,7 +393,7 @@ def readme_counts(printed: Callable, benchmark: str) -> np.ndarray:
 
 def _kim(printed: Callable, benchmark: str, task: str) -> pd.Series:
     """The printed numbers of a task that has one for each method, by method."""
-    rows = printed(BENCHMARKS[benchmark][1])
+    rows = printed(f"table{TABLES[benchmark]}")
     return rows[rows["task"] == task].set_index("method")["mean"]
 
 
