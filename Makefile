@@ -40,7 +40,7 @@ help: ## print this list
 # runs made at the same time: one a core, at most four, since each takes up to 1 GB
 WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); echo $$((n < 4 ? n : 4)))
 
-reproduce: $(READY) ## run every miniature (SEEDS=all: every seed), write figures/ and the report
+reproduce: $(READY) ## run every miniature (SEEDS=all: those of params/repeats.yaml too), write figures/ and the report
 	@$(BIN)/osnb reproduce --workers $(WORKERS) $(if $(filter all,$(SEEDS)),--repeats); code=$$?; $(BIN)/osnb report && exit $$code
 
 test: lint ## check everything: lint, unit tests, every notebook

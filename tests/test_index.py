@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shutil
 
 import pandas as pd
 import pytest
@@ -156,11 +157,15 @@ def test_osnb_outputs_measures_the_runs_and_writes_the_index(monkeypatch, projec
     names = "table", "shown", "front", "fast", "ingredients", "draws", "precisions", "decided"
     for name in names:
         monkeypatch.setattr(own_data, name, lambda *_: pd.DataFrame({"within": []}))
-    (project.folder / "README.md").touch()
+    pages = {"README.md", "figures/README.md"}
     (project.folder / "figures").mkdir(exist_ok=True)
-    (project.folder / "figures" / "README.md").touch()
+    for page in pages:
+        shutil.copy(ROOT / page, project.folder / page)  # with the marks of every table
     said = []
     monkeypatch.setattr(index, "measure", lambda root, runs: said.append((root, runs)))
     monkeypatch.setattr(index, "update", said.append)
     more.outputs()
     assert said == [(project.folder, {}), project.folder]
+    made = {page: (project.folder / page).read_text() for page in pages}
+    assert gallery.block(made["README.md"], "results").strip() == "| within |\n| --- |"
+    assert gallery.block(made["figures/README.md"], "findings").strip() == "| a |\n| --- |"

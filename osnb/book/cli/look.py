@@ -16,7 +16,7 @@ from osnb.book import record
 
 COLUMNS = ("notebook", "run", "state", "progress", "left", "last", "seconds", "finished")
 STRANGE = (AttributeError, KeyError, TypeError, ValueError)  # values of other types do that
-JSON = "File for the same as json; - prints it alone."
+JSON = "Also write the result as JSON to this file; - prints it alone."
 MANY = 60  # rows beyond which those that are done are only counted
 Json = Annotated[Path | None, typer.Option("--json", help=JSON)]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
@@ -35,7 +35,7 @@ def status(
     once: Annotated[bool, typer.Option("--once", help="Do not follow till they end.")] = False,
     file: Json = None,
 ):
-    """A table of the runs and how they go; in a terminal it follows them until they end."""
+    """Show how the runs go. In a terminal it follows them until they end."""
     from rich.console import Console
     from rich.live import Live
 
@@ -117,7 +117,7 @@ def show(
     name: Annotated[str, typer.Argument(help="<run> or <notebook>/<run>", metavar="RUN")],
     file: Json = None,
 ):
-    """How a run went: parameters, history, figures, and why it failed."""
+    """Show one run: parameters, history, files, why it failed."""
     chosen = record.named(name)
     if file:
         return written(file, chosen)

@@ -221,7 +221,7 @@ def run(
     seeds: Annotated[int, typer.Option(min=1, help="Seeds to run, from the file's own up.")] = 1,
     **options,
 ):
-    """Execute the notebook of each params file, after a strict check.
+    """Run the notebook of each params file, after strict checks.
 
     Runs of size own leave their results under runs/ in the folder where this is called.
     """
@@ -288,11 +288,11 @@ def overrides(texts: list[str] | None) -> dict[str, str]:
 @_with_options_of(start)
 def reproduce(
     paper: Annotated[str, typer.Option(help=f"One of {', '.join(PAPERS)}; all if left out.")] = "",
-    size: Annotated[str, typer.Option(help="Of the runs: mini, tiny or paper.")] = "mini",
+    size: Annotated[str, typer.Option(help="Size of the runs: mini, tiny or paper.")] = "mini",
     repeats: Annotated[bool, typer.Option("--repeats", help=REPEATS)] = False,
     **options,
 ):
-    """Run every params file of a size: first those that train, then those that read the results."""
+    """Make all runs of a size: trainings first, then results."""
     from osnb.book.run import SIZES, plan, repeated
 
     for value, valid in ((paper, ["", *PAPERS]), (size, SIZES)):

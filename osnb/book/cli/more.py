@@ -16,7 +16,7 @@ from osnb.book import record
 from osnb.book.cli.look import Force, Json, written
 from osnb.book.runs import PAPERS
 
-GOLDEN = "Hold the code against the goldens first: a minute."
+GOLDEN = "First check the code against stored reference numbers (goldens): a minute."
 CHECKED = "Notebooks and params files; all if left out."
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 new = typer.Typer(no_args_is_help=True, help="Files to start from: an example, a loss ...")
@@ -31,7 +31,10 @@ def export(
     force: Force = False,
     publish: Annotated[bool, typer.Option("--publish", help=PUBLISH)] = False,
 ):
-    """Pack finished runs with params, environment and checksums, for an archive with a DOI."""
+    """Pack finished runs into one zip file.
+
+    It holds params, environment and checksums, for an archive with a DOI.
+    """
     from osnb.book import archive
 
     print(*archive.pack(runs, out, force=force, publish=publish), sep="\n")
@@ -41,7 +44,10 @@ def import_(
     file: Annotated[Path, typer.Argument(help="Archive that `osnb export` wrote.")],
     force: Force = False,
 ):
-    """Check an archive and put its runs where `osnb run` would have left them."""
+    """Check an archive and unpack its runs.
+
+    They lie where `osnb run` would have left them.
+    """
     from osnb.book import archive
 
     ends = archive.unpack(file, force=force)
@@ -57,7 +63,10 @@ def verify(
     file: Json = None,
     golden: Annotated[bool, typer.Option("--golden", help=GOLDEN)] = False,
 ):
-    """Say which figures, tables and scores no longer follow from code, params and inputs."""
+    """Say which results no longer follow from code and inputs.
+
+    Results are figures, tables and scores; inputs are params files too.
+    """
     from osnb.book import goldens, verify
 
     if golden:
@@ -79,7 +88,10 @@ def verify(
 def check(
     files: Annotated[list[Path] | None, typer.Argument(help=CHECKED)] = None,
 ):
-    """Hold notebooks and params files against the rules of the workbook; 1 if one is broken."""
+    """Check notebooks and params files against the rules.
+
+    The exit code is 1 if a rule is broken.
+    """
     from osnb.book import check
 
     wrong = list(check.check(files or check.everything()))
@@ -93,7 +105,7 @@ def claims(
     size: Annotated[str, typer.Option(help="printed, mini, tiny or paper; all if left out.")] = "",
     file: Json = None,
 ):
-    """Decide what the papers claim: on their printed numbers and on the finished runs."""
+    """Decide the papers' claims, in print and on finished runs."""
     from osnb.evidence import claims
 
     sizes = [size] if size else [*claims.SIZES]
@@ -106,7 +118,7 @@ def claims(
 
 
 def artefacts():
-    """List the papers' tables and figures: what ours show of them, and what is missing."""
+    """List the papers' tables and figures, and what ours lack."""
     from osnb.evidence import gallery
 
     shown = gallery.shown(gallery.artefacts(workbook.root(), workbook.out()))
@@ -117,7 +129,10 @@ def artefacts():
 
 
 def outputs():
-    """For developers: keep default runs' outputs in notebooks/, their numbers in READMEs."""
+    """For developers: put results into notebooks and READMEs.
+
+    Outputs of the default runs go to notebooks/, their numbers into the tables of READMEs.
+    """
     from osnb.book import index
     from osnb.book.run import done, plan
     from osnb.book.runs import keep_outputs
@@ -150,8 +165,9 @@ def outputs():
 
 
 def report():
-    """Make report/index.html: all artefacts, the papers' numbers beside ours, the notebooks.
+    """Make report/index.html, a site of all results.
 
+    It shows all artefacts, the papers' numbers beside ours, and the notebooks.
     In a folder of one's own, outside of the project: its evaluations (50_own) and runs.
     """
     from osnb.book import report
@@ -163,7 +179,10 @@ def report():
 
 
 def docs():
-    """Make report/docs/index.html: the documentation, from the pages in osnb/docs. No run."""
+    """Make report/docs/index.html, the documentation.
+
+    It is made from the pages in osnb/docs and needs no run.
+    """
     from osnb.book import report
 
     print(report.documentation())
@@ -171,12 +190,12 @@ def docs():
 
 def protocol(
     name: Annotated[str, typer.Argument(help="p1, cifar10, ssb_cub, ...; a wrong one lists all")],
-    split: Annotated[int, typer.Option(help="Of protocols that have several: 0 to 4.")] = 0,
+    split: Annotated[int, typer.Option(help="Split, of protocols with several: 0 to 4.")] = 0,
     images: Annotated[Path | None, typer.Option(help="Folder of the data set.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the file lists.")] = None,
     reader: Annotated[str, typer.Option(help="How to read the data set.")] = "ilsvrc",
 ):
-    """Print a protocol's classes as csv, or write the file lists of a data set in it."""
+    """Print a protocol's classes as csv, or write file lists."""
     from osnb import protocols
 
     if (images is None) != (out is None):
@@ -205,10 +224,13 @@ def course(
     learners: Annotated[Path | None, typer.Option(help="csv of a term's learners.")] = None,
     bundle: Annotated[bool, typer.Option("--bundle", help="For rooms without a network.")] = False,
     wheels: Annotated[Path | None, typer.Option(help="Folder of wheels to pack.")] = None,
-    check: Annotated[Path | None, typer.Option(help="Bundle to hold against its sums.")] = None,
+    check: Annotated[Path | None, typer.Option(help="Check a bundle's checksums.")] = None,
     learn: Annotated[Path | None, typer.Option(help="Folder to add lacking notebooks to.")] = None,
 ):
-    """Write the students' copy of the course, the lecturer's, or an offline bundle."""
+    """Write a copy of the course for students or lecturers.
+
+    Or an offline bundle.
+    """
     from osnb.teach import course
 
     if (learn or check) and (out or term or learners or bundle or wheels or (learn and check)):
@@ -247,7 +269,10 @@ def _students_copy(out: Path, bundle: bool, wheels: Path | None) -> None:
 def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print json instead of a table.")] = False,
 ):
-    """Check Python, versions, torch, kernel, disk, folders and data; say what to do about each."""
+    """Say what this machine lacks, and what to do about it.
+
+    Checked are Python, versions, torch, kernel, disk, folders and data.
+    """
     from osnb.teach.doctor import examine, failed, verdict
 
     lines = examine()
@@ -272,7 +297,10 @@ def example(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty folder.")],
     per_class: Annotated[int, typer.Option(min=10, max=200, help="Images of each class.")] = 100,
 ):
-    """Ten classes of drawings as folders of png, their roles in a csv, three trainings."""
+    """Write an example: images, roles and trainings.
+
+    Ten classes of drawings as folders of png, their roles in a csv, three trainings.
+    """
     from osnb import datasets, protocols
 
     if folder.exists() and any(folder.iterdir()):
@@ -290,7 +318,7 @@ def example(
 def _of_kind(kind: str) -> Callable:
     """The command that writes a function of one's own and its test, with the name in them."""
 
-    def write(name: Annotated[str, typer.Argument(help="Of the function, and of its file.")]):
+    def write(name: Annotated[str, typer.Argument(help="Name of the function and of its file.")]):
         if not name.isidentifier() or iskeyword(name):
             raise ValueError(f"a {kind} has the name of a Python function; got {name!r}")
         files = {f"{name}.py": f"{kind}.txt", f"test_{name}.py": f"test_{kind}.txt"}

@@ -13,6 +13,7 @@ from osnb.book import record
 from osnb.book.cli.look import Json, written
 from osnb.book.cli.make import Overrides, at_home, overrides
 
+RISK = "Largest share of errors among accepted images."
 UNITS = {"sample": "samples", "class": "classes"}
 AGAINST = "Second file on the same samples: FILE less this one."
 UNKNOWABLE = (
@@ -29,7 +30,7 @@ BEYOND = "this is about samples drawn like these: of other unknown classes it sa
 CONVENTIONS = "The scores under the rules of public libraries."
 CHOOSE = "Pick on half the unknown classes, report the others."
 TEST = "Other samples; if left out, half of FILE, at random."
-TO_COME = "Of the unknown among samples to come; as in FILE if 0."
+TO_COME = "Expected share of unknown images (0: as where the threshold is chosen)."
 ALSO = "Another reader whose test images are unknown too, repeatable."
 WEIGHTS = "File of weights: a checkpoint, tensors by name, released ones; several are an ensemble."
 BENCHMARK = "For weights: your own, my.yaml, or NOTEBOOK/RUN.yaml, a params file of an experiment."
@@ -46,11 +47,11 @@ def only_csv(out: Path | None) -> Path | None:
 
 
 Known = Annotated[int, typer.Option(help="Logits or texts that are known classes; all if 0.")]
-Seed = Annotated[int, typer.Option(help="Of the draws.")]
+Seed = Annotated[int, typer.Option(help="Random seed of the draws.")]
 Names = Annotated[list[str] | None, typer.Option("--score", help="Score to keep; all if none.")]
 Tpr = Annotated[float | None, typer.Option(help="Share of the known to accept, at least.")]
 Fpr = Annotated[float | None, typer.Option(help="Share of the unknown to accept, at most.")]
-Risk = Annotated[float | None, typer.Option(help="Errors among the accepted, at most.")]
+Risk = Annotated[float | None, typer.Option(help=RISK)]
 Share = Annotated[float, typer.Option(help=TO_COME)]
 Out = Annotated[Path | None, typer.Option(help="csv file to write as well.", callback=only_csv)]
 Run = Annotated[str, typer.Argument(metavar="[RUN]", help="A finished training run.")]
@@ -70,7 +71,7 @@ def predict(
     model: Model = "",
     p: Overrides = None,
 ):
-    """Scores of a trained network on any test set; nothing is trained.
+    """Score a trained network on any test set. Nothing is trained.
 
     \b
     osnb predict paper_cifar10_softmax --also textures --also scenes
@@ -108,7 +109,9 @@ def verdict(
     json: Json = None,
     out: Out = None,
 ):
-    """A class or a rejection for each new image, by a trained network; nothing is trained.
+    """Give each new image a class or a rejection.
+
+    A trained network decides; nothing is trained.
 
     The threshold is given, or chosen on the benchmark's test images by --tpr, --fpr or --risk; so
     IMAGES should be none of these. They are read as the network's own images are.
@@ -193,9 +196,10 @@ def rules(
     out: Out = None,
     save: Annotated[bool, typer.Option("--save", help="Keep the measures in figures/.")] = False,
 ):
-    """Thirty rules on one trained network: AUROC and seconds of each.
+    """Score one trained network by thirty rules.
 
-    Features are kept as features.npz beside the run. --out writes all scores, for `osnb score`.
+    Printed are AUROC and seconds of each rule. Features are kept as features.npz beside the run.
+    --out writes all scores, for `osnb score`.
     --save writes rules.csv and its stamp: AUROC with intervals, and the best rule as picked on half
     of the unknown classes. Thirteen rules are pytorch-ood's, which has to be installed.
     """
@@ -249,7 +253,9 @@ def score(
     json: Json = None,
     out: Out = None,
 ):
-    """Measures of your own scores, with 95 % intervals: accuracy, OSCR, AUROC, AURC, ...
+    """Measure your own scores, with 95 % intervals.
+
+    Measures are accuracy, OSCR, AUROC, AURC and others.
 
     FILE has the columns label (known class from 0, negative -1, unknown -2), pred and one or more
     of scores (higher: more known); or label and logits, logit_0 to logit_{K-1} (in npz: labels
@@ -308,7 +314,9 @@ def threshold(
     json: Json = None,
     out: Out = None,
 ):
-    """A threshold to decide by, what it promises, and what it does on samples it has not seen.
+    """Choose a threshold, and say what it promises.
+
+    It is also tried on samples that did not choose it.
 
     FILE holds samples that were not trained on, in the form of `osnb score`. One of --tpr, --fpr
     and --risk is asked for. Accepted is a score at or above the threshold. --out writes a verdict
