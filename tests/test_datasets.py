@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import struct
 
 import numpy as np
@@ -17,6 +18,7 @@ from osnb.datasets.photographs import decode
 from osnb.datasets.readers import resized_window
 from osnb.datasets.vision import torchvision
 
+pytestmark = pytest.mark.usefixtures("no_official_hashes")
 A, B = "n01440764", "n02084071"
 
 
@@ -94,23 +96,23 @@ def make_mnist(root, name="MNIST"):
         )
 
 
-def make_cifar(root, name):
+def make_cifar(root, name, classes=("aeroplane", "car")):
     """Without the official hashes, which no fixture can have: the check is switched off."""
     made = getattr(torchvision.datasets, name)
     folder = root / made.base_folder
-    folder.mkdir()
+    folder.mkdir(parents=True)
     label = "labels" if name == "CIFAR10" else "fine_labels"
     for file, _ in made.train_list + made.test_list:
-        content = {"data": noise(2, 3072), label: [1, 0]}
+        content = {"data": noise(len(classes), 3072), label: [*range(len(classes))][::-1]}
         (folder / file).write_bytes(pickle.dumps(content))
-    names = {made.meta["key"]: ["aeroplane", "car"]}
+    names = {made.meta["key"]: [*classes]}
     (folder / made.meta["filename"]).write_bytes(pickle.dumps(names))
 
 
-def make_svhn(root):
+def make_svhn(root, digits=(1, 10)):
     for split in ("train", "test"):
-        digits = {"X": noise(32, 32, 3, 2), "y": np.array([[1], [10]])}
-        savemat(root / f"{split}_32x32.mat", digits)
+        content = {"X": noise(32, 32, 3, len(digits)), "y": np.array(digits)[:, None]}
+        savemat(root / f"{split}_32x32.mat", content)
 
 
 CUB = ("001.Black_footed_Albatross", "002.Laysan_Albatross")
@@ -193,13 +195,6 @@ SHAPES |= dict.fromkeys(("caltech256", "food101"), (3, 224, 224))
 SHAPES |= {"imagenet21k": (3, 224, 224), "mnist": (1, 28, 28), "fashion_mnist": (1, 28, 28)}
 
 
-@pytest.fixture(autouse=True)
-def no_official_hashes(monkeypatch):
-    there = lambda path, md5=None: os.path.isfile(path)  # noqa: E731
-    monkeypatch.setattr(torchvision.datasets.cifar, "check_integrity", there)
-    monkeypatch.setattr(torchvision.datasets.svhn, "check_integrity", there)
-
-
 @pytest.fixture(params=sorted(MAKE))
 def made(request, tmp_path):
     """(name, root): the files of one reader."""
@@ -225,6 +220,36 @@ def test_a_missing_folder_says_what_was_looked_for_and_how_to_get_it(name, tmp_p
     with pytest.raises(FileNotFoundError, match="OSNB_DATA") as error:
         READERS[name](tmp_path / "absent")
     assert str(tmp_path / "absent") in str(error.value)
+
+
+FAR = {"caltech256": "256_ObjectCategories", "food101": "food-101", "lsun_fix": "lsun"}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_folders_of_something_else_are_no_far_set_and_the_set_itself_may_be_the_root(
+    name, tmp_path
+):
+    (tmp_path / "other" / "cifar").mkdir(parents=True)
+    for place in ("holiday", "images/holiday"):
+        save(tmp_path / "other" / place / "a.jpg")
+    with pytest.raises(FileNotFoundError, match=f"there is no .*other/{FAR[name]}.*: needed"):
+        READERS[name](tmp_path / "other")
+    MAKE[name](tmp_path)
+    long, short = (READERS[name](root) for root in (tmp_path, tmp_path / FAR[name]))
+    assert long.rows["sample"].tolist() == short.rows["sample"].tolist()
+    assert torch.equal(*(x.read(np.arange(len(x.rows))) for x in (long, short)))
+
+
+@pytest.mark.parametrize(
+    ("name", "splits"),
+    [("svhn", ["split='train', ", "split='test', "]), ("cifar10", [""])],
+)
+def test_what_fetches_a_set_fetches_both_of_its_splits(name, splits, tmp_path):
+    with pytest.raises(FileNotFoundError) as error:
+        READERS[name](tmp_path)
+    calls = re.findall(r"torchvision[.]datasets[.]\w+\([^)]*\)", str(error.value))
+    wanted = [f"{name.upper()}({str(tmp_path)!r}, {split}download=True)" for split in splits]
+    assert calls == [f"torchvision.datasets.{call}" for call in wanted]
 
 
 @pytest.mark.parametrize("layout", ["by wnid", "kaggle", "list", "devkit"])
@@ -419,12 +444,9 @@ def test_birds_whose_lists_disagree_are_refused(tmp_path):
         READERS["cub"](tmp_path)
 
 
-def test_classes_of_imagenet_21k_can_be_chosen_and_one_without_a_folder_is_named(tmp_path):
+def test_classes_of_imagenet_21k_lie_in_the_folder_of_its_archive(tmp_path):
     make_folder(tmp_path / "imagenet21k_val")
     assert set(READERS["imagenet21k"](tmp_path).rows["wnid"]) == {A, B}
-    assert set(READERS["imagenet21k"](tmp_path, wnids=[B]).rows["wnid"]) == {B}
-    with pytest.raises(ValueError, match="lacks 1 of the classes: n00015388"):
-        READERS["imagenet21k"](tmp_path, wnids=[A, "n00015388"])
 
 
 def test_an_image_of_another_size_than_its_set_is_named(tmp_path):
@@ -515,6 +537,11 @@ def test_a_reader_may_have_a_folder_of_its_own(tmp_path, monkeypatch):
     assert found == ["/one", "/with blank", "/common"]
     assert str(workbook.data("/all", "cifar10")) == "/all"
     assert str(workbook.data("/sets/run=3", "cifar10")) == "/sets/run=3"
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert str(workbook.data("~/sets")) == "/home/ada/sets"
+    assert str(workbook.data("svhn=~/a", "svhn")) == "/home/ada/a"
+    monkeypatch.setenv("OSNB_DATA", "~/all")
+    assert str(workbook.data("")) == "/home/ada/all"
 
 
 def test_mnist_in_colour_is_what_pillow_makes_of_each_image(tmp_path):
@@ -616,6 +643,15 @@ def test_sixteen_bits_keep_their_upper_eight(tmp_path):
     assert (made[:, :, 0] == np.arange(256).reshape(16, 16)).all()
 
 
+@pytest.mark.parametrize("level", [-1, 65_536, 70_000])
+def test_more_than_sixteen_bits_are_refused(level, tmp_path):
+    deep = np.array([[0, 65_535]], np.int32)
+    made = np.asarray(encoded(Image.fromarray(deep), "TIFF", tmp_path / "x"))
+    assert made[0, :, 0].tolist() == [0, 255]
+    with pytest.raises(BrokenImage, match=f"its levels go from .*{level}.* not from 0 to 65535"):
+        encoded(Image.fromarray(deep * 0 + level), "TIFF", tmp_path / "x")
+
+
 @pytest.mark.parametrize("mode", ["P", "RGBA", "LA"])
 def test_alpha_is_dropped_without_a_warning(mode, tmp_path):
     photo = Image.fromarray(noise(8, 8)).convert(mode)
@@ -667,20 +703,13 @@ TWICE = [
 ]
 
 
-@pytest.mark.parametrize(("name", "make", "reason"), TWICE)
-def test_an_image_under_two_classes_is_refused_by_name(name, make, reason, tmp_path):
-    make(tmp_path)
-    with pytest.raises(ValueError, match=reason):
-        READERS[name](tmp_path)
-
-
 def bad_folder(root):
-    save(root / os.fsdecode(b"caf\xe9") / "a.jpg")
-    save(root / "tea" / "a.jpg")
+    save(root / "lsun" / os.fsdecode(b"caf\xe9") / "a.jpg")
+    save(root / "lsun" / "tea" / "a.jpg")
 
 
 def bad_file(root):
-    save(root / "tea" / os.fsdecode(b"caf\xe9.jpg"))
+    save(root / "lsun" / "tea" / os.fsdecode(b"caf\xe9.jpg"))
 
 
 def bad_list(root):
@@ -695,8 +724,10 @@ SURROGATES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "make", "reason"), SURROGATES)
-def test_a_name_with_a_lone_surrogate_is_refused(name, make, reason, tmp_path):
+@pytest.mark.parametrize(("name", "make", "reason"), TWICE + SURROGATES)
+def test_an_image_under_two_classes_and_a_name_with_a_lone_surrogate_are_refused(
+    name, make, reason, tmp_path
+):
     make(tmp_path)
     with pytest.raises(ValueError, match=reason):
         READERS[name](tmp_path)

@@ -177,6 +177,17 @@ def test_the_exam_has_other_numbers_than_a_quiz_and_its_rubric_the_answers():
     assert "{{" not in "".join(pages.values())
 
 
+@pytest.mark.parametrize("between", ["", " "])
+def test_a_letter_too_many_counts_nothing_and_is_told_so(capsys, between):
+    asked = [question.letter for question in term.quiz(SECRET, 1, "ada")]
+    assert term.marks(between.join(asked) + "-", secret=SECRET, session=1, learner="ada") == 0
+    said = capsys.readouterr().out
+    signs = len(between.join(asked)) + 1
+    assert f"0 points: {signs} signs for {len(asked)} questions; write one letter for each" in said
+    assert term.marks("".join(asked), secret=SECRET, session=1, learner="ada") == 1
+    assert "points" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("secret", ["", "short", "eleven sign"])
 def test_a_secret_that_can_be_tried_out_is_refused(secret):
     with pytest.raises(ValueError, match="12 signs or more"):

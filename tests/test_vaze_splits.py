@@ -135,6 +135,16 @@ def test_96_in_a_hundred_of_the_imagenet_lists_follow_from_summed_distances(imag
     }
 
 
+def test_no_class_is_easy_and_hard():
+    names = hierarchy.ILSVRC[:60:2]
+    how = {"known": names[:1], "among": None}
+    assert making.by_distance(names, **how, size=5)["wnid"].is_unique
+    with pytest.raises(ValueError, match=r"need 30 classes .*; got 29, and \d+ would be easy and"):
+        making.by_distance(names, **how, size=15)
+    with pytest.raises(ValueError, match=r"need 4 classes .*; got 5, and \d would be easy and"):
+        making.by_distance(names[11:16], **how, size=2)  # of one distance
+
+
 def test_summed_distances_agree_with_a_walk_from_class_to_class(imagenet21k):
     among, known = set(imagenet21k), imagenet21k[5::900]
 

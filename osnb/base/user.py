@@ -8,10 +8,13 @@ an archive, executes nothing.
 import ast
 import runpy
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from osnb.base import workbook
+
+TRAINED = ("known", "negative")  # roles of the images that a loss may be trained on
 
 
 def file(name: str) -> Path:
@@ -50,22 +53,44 @@ def settings(name: str) -> dict[str, Any]:
     """Keyword arguments of the function that have a literal as default.
 
     Raises:
-        ValueError: the file is no Python, or defines no such function at its top.
+        ValueError: the file is no Python, or defines no such function at its top, or a default is
+            no literal.
     """
     for node in _tree(name):
         if isinstance(node, ast.FunctionDef) and node.name == name.partition(":")[2]:
             pairs = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-            return {key.arg: ast.literal_eval(value) for key, value in pairs if value is not None}
+            needs = "needs a plain value, such as 0.5"
+            return {x.arg: _plain(value, name, f"{x.arg} {needs}") for x, value in pairs if value}
     raise ValueError(f"{file(name)} defines no function {name.partition(':')[2]!r}")
 
 
 def taught(name: str) -> tuple[str, ...]:
-    """Roles of the images that a loss is trained on: the file's ROLES, or known ones alone."""
+    """Roles of the images that a loss is trained on: the file's ROLES, or known ones alone.
+
+    Raises:
+        ValueError: the file is no Python, or its ROLES are no tuple or list of "known" and
+            "negative".
+    """
     for node in _tree(name):
         match node:
-            case ast.Assign(targets=[ast.Name(id="ROLES")], value=value):
-                return tuple(ast.literal_eval(value))
+            case (
+                ast.Assign(targets=[ast.Name(id="ROLES")], value=ast.expr() as value)
+                | ast.AnnAssign(target=ast.Name(id="ROLES"), value=ast.expr() as value)
+            ):
+                return tuple(_plain(value, name, f"ROLES is a tuple or list of {TRAINED}", _roles))
     return ("known",)
+
+
+def _roles(value: Any) -> bool:
+    return isinstance(value, tuple | list) and set() < {*value} <= {*TRAINED}
+
+
+def _plain(node: ast.expr, name: str, needs: str, fits: Callable = lambda _: True) -> Any:
+    """The value that an expression in the file of "module:function" spells, if it fits."""
+    with suppress(ValueError, TypeError):
+        if fits(value := ast.literal_eval(node)):
+            return value
+    raise ValueError(f"{file(name)}, line {node.lineno}: {needs}; got {ast.unparse(node)}")
 
 
 def _tree(name: str) -> list[ast.stmt]:

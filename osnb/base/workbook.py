@@ -94,7 +94,8 @@ def data(folder: str, reader: str = "") -> Path:
         raise ValueError(f"data is a folder, or READER=FOLDER ...; {error} in {folder!r}") from None
     own = dict(word.partition("=")[::2] for word in words)
     folder = own.get(reader, "") if own else folder
-    return Path(folder or os.environ.get("OSNB_DATA") or root() / "data").resolve()
+    folder = folder or os.environ.get("OSNB_DATA") or root() / "data"
+    return Path(os.path.expanduser(folder)).resolve()
 
 
 def experiments(notebook: str) -> dict[str, dict[str, Any]]:

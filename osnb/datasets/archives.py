@@ -1,6 +1,7 @@
 """Readers of other data sets, as their archives unpack: fine-grained ones, and far test sets.
 
-CUB, Stanford Cars, FGVC-Aircraft and ImageNet-21K-P are those of the Semantic Shift Benchmark.
+CUB, Stanford Cars and FGVC-Aircraft are those of the Semantic Shift Benchmark, whose ImageNet-21K-P
+is read by `readers`.
 The far ones are all for testing; they are looked for in `root`, which may hold several data sets,
 each in the folder that its archive unpacks to.
 """
@@ -21,16 +22,20 @@ PAGE = "It comes from the data set's own page."
 CUB = "CUB_200_2011 with images.txt, classes.txt, image_class_labels.txt, train_test_split.txt"
 CARS = "Stanford Cars with cars_annos.mat, and the images in the folder that it names"
 AIRCRAFT = "FGVC-Aircraft's data/ with images/ and images_variant_{train,val,test}.txt"
-DTD = "Describable Textures as dtd/images/<texture>/*.jpg"
-PLACES = "Places365 as places365_standard/val/<category>/*.jpg"
 # folders of ODIN's archives: what its release calls each set, and the folder inside, if any
 ODIN = {
     "lsun_crop": ("LSUN", "test"),
     "lsun_resize": ("LSUN_resize", "LSUN_resize"),
     "isun": ("iSUN", "iSUN_patches"),
 }
-FOOD = "Food-101 as food-101/images/<class>/*.jpg, or images/<class>/*.jpg"
-CALTECH = "Caltech-256 as 256_ObjectCategories/<number>.<class>/*.jpg, or the classes themselves"
+# far sets in folders of classes: the folder that the archive unpacks to, the one inside that holds
+# the classes, and where it comes from
+FAR = {
+    "caltech256": ("256_ObjectCategories", ".", "Caltech-256 is a tar of that name, unpacked."),
+    "food101": ("food-101", "images", "Food-101 is food-101.tar.gz, unpacked."),
+    "places365": ("places365_standard", "val", "Of Places365 take the easy directories."),
+    "textures": ("dtd", "images", "Describable Textures (DTD) are dtd-r1.0.1.tar.gz, unpacked."),
+}
 LSUN = "photographs of LSUN as lsun/<scene>/*.jpg (or .png)"
 
 
@@ -112,66 +117,46 @@ def _divided(root: Path, files: Sequence[tuple[str, str, str, str]], **settings)
 # Far test sets.
 
 
-def textures(root: Path, *, resize: int = 32, crop: int = 32, cache: str = "") -> Images:
-    """Describable Textures (DTD), all images of all splits; `wnid` is the texture.
+def far(root: Path, *, name: str, resize: int = 32, crop: int = 32, cache: str = "") -> Images:
+    """All photographs of one of FAR, for testing, sorted by class and name; `wnid` is the folder's.
 
-    Without its folder, ten of the 47 textures, packed at 128 pixels and squeezed to `crop`.
+    Of Places365 they are the validation set, sorted into folders. The division of Food-101 into
+    training and test is not used: Kim et al. 2021 take 10,000 of all its images.
 
     Args:
-        root: the folder dtd, or the one that holds it.
+        root: the folder that the set's archive unpacks to, or the one that holds it.
+        name: caltech256, food101, places365 or textures.
         resize: length of the short side before the window is cut, in pixels.
         crop: side of the window, in pixels, <= resize.
         cache: folder where the resized photographs are kept; empty: none is.
 
     Raises:
-        FileNotFoundError: there is no such folder, or a texture's is empty.
+        FileNotFoundError: there is no such folder, or a class's is empty.
         ValueError: crop is larger than resize, or the cache's disk too small.
     """
-    about = DTD, "It is dtd-r1.0.1.tar.gz, unpacked."
-    place, file = _place(root, "dtd", "images"), "dtd10_128px_q85.parquet"
-    if not (Path(root) / place).is_dir() and (Path(root) / file).is_file():
+    outer, inner, source = FAR[name]
+    root, place = Path(root), _place(root, outer, inner)
+    need(root / place, f"{place}/<class>/*.jpg", source)
+    table = rows(by_class(root, place, wnids=False), part=name, split="test")
+    return photographs(root, table, resize=resize, crop=crop, cache=cache)
+
+
+def textures(root: Path, *, resize: int = 32, crop: int = 32, cache: str = "") -> Images:
+    """Describable Textures (DTD), all images of all splits; `wnid` is the texture. See `far`.
+
+    Without its folder, ten of the 47 textures, packed at 128 pixels and squeezed to `crop`.
+    """
+    root, file = Path(root), "dtd10_128px_q85.parquet"
+    if not (root / _place(root, *FAR["textures"][:2])).is_dir() and (root / file).is_file():
         return like(packed(root, file=file, column="name", side=128), (3, crop, crop))
-    return _far(root, place, "textures", *about, resize=resize, crop=crop, cache=cache)
-
-
-def places365(root: Path, *, resize: int = 32, crop: int = 32, cache: str = "") -> Images:
-    """The validation set of Places365, sorted into folders; `wnid` is the category.
-
-    Arguments and errors are those of `textures`; `root` is places365_standard, or holds it.
-    """
-    about = PLACES, "Take the easy directories."
-    place = _place(root, "places365_standard", "val")
-    return _far(root, place, "places365", *about, resize=resize, crop=crop, cache=cache)
-
-
-def food101(root: Path, *, resize: int = 256, crop: int = 224, cache: str = "") -> Images:
-    """All 1000 photographs of each class of Food-101, for testing; `wnid` is the folder's name.
-
-    The official division into training and test is not used: Kim et al. 2021 take 10,000 of all.
-    Arguments and errors are those of `textures`; `root` is food-101, or holds it.
-    """
-    about = FOOD, "It is food-101.tar.gz, unpacked."
-    place = _first(root, "food-101/images", "images")
-    return _far(root, place, "food101", *about, resize=resize, crop=crop, cache=cache)
+    return far(root, name="textures", resize=resize, crop=crop, cache=cache)
 
 
 def caltech256(root: Path, *, resize: int = 256, crop: int = 224, cache: str = "") -> Images:
-    """All photographs of Caltech-256, for testing; `wnid` is "022.buddha" for 022.buddha-101.
-
-    Arguments and errors are those of `textures`; `root` is 256_ObjectCategories, or holds it.
-    """
-    about = CALTECH, "It is 256_ObjectCategories.tar, unpacked."
-    place = _first(root, "256_ObjectCategories", ".")
-    images = _far(root, place, "caltech256", *about, resize=resize, crop=crop, cache=cache)
+    """Caltech-256; `wnid` is "022.buddha" for 022.buddha-101. See `far`."""
+    images = far(root, name="caltech256", resize=resize, crop=crop, cache=cache)
     names = images.rows["wnid"].str.removesuffix("-101")
     return images._replace(rows=images.rows.assign(wnid=names))
-
-
-def _far(root: Path, place: str, name: str, layout: str, source: str, **settings) -> Images:
-    """Photographs in root/place/<class>/*, all for testing, sorted by class and name."""
-    need(Path(root) / place, layout, source)
-    files = by_class(Path(root), place, wnids=False)
-    return photographs(Path(root), rows(files, part=name, split="test"), **settings)
 
 
 def scenes(root: Path) -> Images:
@@ -205,7 +190,8 @@ def odin_set(root: Path, *, name: str, size: int = 32) -> Images:
         BrokenImage: an image, when it is read, is smaller than the window.
     """
     outer, inner = ODIN[name]
-    folder = Path(root) / _first(root, f"{outer}/{inner}", outer)
+    within = Path(root) / outer / inner
+    folder = within if within.is_dir() else within.parent
     need(folder, f"{outer}/*.png", "It comes with ODIN (github.com/facebookresearch/odin).")
     files = names_in(folder)
     samples = [f"{name}/{file}" for file in files]
@@ -223,14 +209,9 @@ def _centre(path: Path, size: int) -> np.ndarray:
     return pixels[:, top : top + size, left : left + size]
 
 
-def _first(root: Path, *places: str) -> str:
-    """The first of the folders that is there; the last if none is."""
-    return next((place for place in places if (Path(root) / place).is_dir()), places[-1])
-
-
 def _place(root: Path, name: str, inner: str) -> str:
-    """`inner` if root itself has the name, for val/ alone may be another data set's."""
-    return inner if Path(root).absolute().name == name else f"{name}/{inner}"
+    """`inner` if root itself has the name: another data set may have a val/, or folders."""
+    return inner if Path(root).absolute().name == name else Path(name, inner).as_posix()
 
 
 def lsun_fix(root: Path) -> Images:
@@ -245,7 +226,7 @@ def lsun_fix(root: Path) -> Images:
     Raises:
         FileNotFoundError: there is no folder, or no image in one.
     """
-    folder = Path(root) / _first(root, "lsun", ".")
+    folder = Path(root) / _place(root, "lsun", ".")
     need(folder, LSUN, "It comes from github.com/fyu/lsun, to be exported.")
     table = rows(by_class(folder, wnids=False), part="lsun_fix", split="test")
     paths = [folder / path for path in table.pop("path")]

@@ -33,8 +33,8 @@ class Images(NamedTuple):
 
     Attributes:
         rows: one row per image in a stable order; columns `sample` (unique id, str), `wnid`
-            (the class's id: its name where there is no wnid), `split` (train or test) and, for
-            files, `path` (relative to the reader's folder).
+            (the class's id: its name where there is no wnid), `split` (train, val or test) and,
+            for files, `path` (relative to the reader's folder).
         read: `read(positions)`, positions (n,) int in `rows`, gives (n, channels, S, S) uint8,
             on the CPU unless the images are `resident` elsewhere.
         shape: (channels, S, S) of every image read.

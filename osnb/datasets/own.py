@@ -1,7 +1,7 @@
 """Images of one's own: folders of any names, or a csv file that lists them, and their division."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -84,8 +84,8 @@ def listed(place: Path) -> pd.DataFrame:
         table["unit"] = unit.where(unit != "", table["path"])
         table["split"] = table.get("split", "")
     else:
-        inside = {name for name in os.listdir(place) if (place / name).is_dir()}
-        parts = sorted(inside & {*SPLITS}) if inside <= {*SPLITS} else [""]
+        inside = {str(path) for path in _shown(place, "*") if (place / path).is_dir()}
+        parts = sorted(inside) if set() < inside <= {*SPLITS} else [""]
         rows = [
             (path, of, part) for part in parts for of, _, path in by_class(place, part, wnids=False)
         ]
@@ -100,8 +100,8 @@ def new_images(place: Path, *, shape: tuple[int, int, int], resize: int) -> Imag
     """Images that belong to no data set, in the shape that a network wants.
 
     Args:
-        place: a folder, of which all images count, however deep; a csv file with a column path,
-            from its own folder; or one image.
+        place: a folder, of which all images count, however deep, but hidden ones; a csv file with a
+            column path, from its own folder; or one image.
         shape: (channels, S, S): the window of S pixels is cut from the centre.
         resize: length of the short side before that, in pixels.
 
@@ -116,9 +116,8 @@ def new_images(place: Path, *, shape: tuple[int, int, int], resize: int) -> Imag
         raise FileNotFoundError(2, "no such folder of images, csv file or image", str(place))
     base, paths = place.parent, [place.name]
     if place.is_dir():
-        shown = (path for path in place.rglob("*") if not path.name.startswith("."))
-        images = (path for path in shown if path.suffix.lower() in SUFFIXES)
-        base, paths = place, sorted(path.relative_to(place).as_posix() for path in images)
+        images = (path for path in _shown(place) if path.suffix.lower() in SUFFIXES)
+        base, paths = place, sorted(path.as_posix() for path in images)
     elif place.suffix.lower() not in SUFFIXES:
         paths = [*read_csv(place, "path")["path"]]
     if not paths:
@@ -129,6 +128,12 @@ def new_images(place: Path, *, shape: tuple[int, int, int], resize: int) -> Imag
     table = pd.DataFrame({"sample": paths, "path": paths, "wnid": "", "split": "test"})
     table = table.assign(role="unknown", label=UNKNOWN)
     return like(photographs(base, table, resize=resize, crop=shape[-1], turn=True), shape)
+
+
+def _shown(folder: Path, names: str = "**/*") -> Iterator[Path]:
+    """What a folder holds, by its path from there; neither hidden nor in a hidden folder."""
+    paths = (path.relative_to(folder) for path in folder.glob(names))
+    return (path for path in paths if not any(part.startswith(".") for part in path.parts))
 
 
 def write_png(images: Images, positions: np.ndarray, folder: Path) -> None:
@@ -147,7 +152,7 @@ def conversions(place: Path) -> dict[str, int]:
             counts[ALPHA] += photo.mode in ("RGBA", "LA", "PA") or "transparency" in photo.info
             counts[DEEP] += photo.mode.startswith("I")
             counts[ROTATED] += photo.getexif().get(TURNED, 1) != 1
-    files = (x for x in place.rglob("[!.]*") if x.is_file())  # of a csv file there are none
+    files = (x for x in _shown(place) if (place / x).is_file())  # of a csv file there are none
     others = [x.suffix for x in files if x.suffix.lower() not in SUFFIXES]
     return counts | {f"files are left out: {', '.join(sorted({*others}))}": len(others)}
 

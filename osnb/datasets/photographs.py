@@ -41,6 +41,7 @@ from osnb.datasets.images import BrokenImage
 
 STORED, LEFT = 1, 2
 CHUNK = 1024  # images between two marks: what a kill can cost
+DEEPEST = (1 << 16) - 1  # level that an image may have
 LARGEST = 1 << 27  # pixels that a photograph may have once it is resized
 PROBES = 16  # images that are decoded again whenever a cache is opened
 TURNED = ExifTags.Base.Orientation
@@ -77,7 +78,11 @@ def _rgb(photo: Image.Image) -> Image.Image:
     if photo.mode == "F":  # nobody says which float is white
         raise ValueError("its levels are floats, not 8 or 16 bits")
     if photo.mode.startswith("I"):  # convert() would clip 16 bits at 255
-        photo = Image.fromarray((np.asarray(photo) >> 8).astype(np.uint8))
+        levels = np.asarray(photo)
+        if levels.min() < 0 or levels.max() > DEEPEST:
+            ends = f"from {levels.min()} to {levels.max()}"
+            raise ValueError(f"its levels go {ends}, not from 0 to {DEEPEST}")
+        photo = Image.fromarray((levels >> 8).astype(np.uint8))
     if "transparency" in photo.info:  # Pillow warns when a palette's alpha is dropped in one step
         photo = photo.convert("RGBA")
     return photo.convert("RGB")

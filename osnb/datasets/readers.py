@@ -46,13 +46,13 @@ def by_class(
         root: folder that the paths start from.
         folder: below it, where the classes' folders are.
         inner: folder of the images in each of them.
-        wnids: only folders named after a wnid are classes; else all are.
+        wnids: only folders named after a wnid are classes; else all are but hidden ones.
 
     Raises:
         FileNotFoundError: there is no such folder, or an empty one.
         ValueError: a name has a lone surrogate in it.
     """
-    names = sorted(os.listdir(root / folder))
+    names = sorted(name for name in os.listdir(root / folder) if not name.startswith("."))
     is_class = WNID.fullmatch if wnids else lambda name: (root / folder / name).is_dir()
     classes = [name for name in names if is_class(name)]
     if not classes:
@@ -319,32 +319,24 @@ def tinyimagenet_fix(root: Path) -> Images:
     taught = images.rows.loc[images.rows["split"] == "train", "wnid"]
     places = np.flatnonzero(images.rows["wnid"].isin(taught))
     rows = images.rows.iloc[places].reset_index(drop=True)
-    return fix_all(kept(rows, lambda i: images.read(places[[i]])[0].numpy(), images.shape))
+    return fix_all(images._replace(rows=rows, read=lambda at: images.read(places[at])))
 
 
-def imagenet21k(
-    root: Path, *, wnids: Sequence[str] = (), resize: int = 256, crop: int = 224, cache: str = ""
-) -> Images:
+def imagenet21k(root: Path, *, resize: int = 256, crop: int = 224, cache: str = "") -> Images:
     """Classes of ImageNet-21K-P in folders by wnid, as test images.
 
     Args:
         root: folder with imagenet21k_val/ or val/, else with the classes' own folders.
-        wnids: classes to read; none: all that are there.
         resize: as for `cub`.
         crop: as for `cub`.
         cache: as for `cub`.
 
     Raises:
         FileNotFoundError: no such folder, or none named after a wnid.
-        ValueError: a class has no folder.
     """
     root = Path(root)
     need(root, "<wnid>/*.JPEG", "ImageNet-21K-P comes from image-net.org, after registration.")
     places = ("imagenet21k_val", "val", "")  # of the 21K subset's test images
     place = next(name for name in places if (root / name).is_dir())
-    files = by_class(root, place)
-    absent = sorted(set(wnids) - {wnid for wnid, *_ in files})
-    if absent:
-        raise ValueError(f"{root / place} lacks {len(absent)} of the classes: {absent[0]}, ...")
-    table = rows([f for f in files if not wnids or f[0] in set(wnids)], part="", split="test")
+    table = rows(by_class(root, place), part="", split="test")
     return photographs(root, table, resize=resize, crop=crop, cache=cache)

@@ -196,10 +196,12 @@ def torchvision_set(root: Path, *, name: str, file: str = "") -> Images:
             images = packed(root, file=file, column="name", **grey)
             wnids = images.rows["wnid"].replace(NAMES if grey else {})
             return images._replace(rows=images.rows.assign(wnid=wnids))
+        halves = [f"split={value!r}, " for value in values] if name == "SVHN" else [""]
+        calls = (f"torchvision.datasets.{name}({str(root)!r}, {x}download=True)" for x in halves)
         raise FileNotFoundError(
             f"torchvision finds no whole copy of {name} in {root}"
-            f"{f', and there is no {file}' * bool(file)}. To fetch one: "
-            f"torchvision.datasets.{name}({str(root)!r}, download=True). {AT_HAND}"
+            f"{f', and there is no {file}' * bool(file)}. "
+            f"To fetch one: {' and '.join(calls)}. {AT_HAND}"
         ) from error
     except Exception as error:  # of a file without a checksum: of pickle, struct, an assertion
         raise ValueError(f"{root} has no whole copy of {name}: {error!r}") from error
@@ -262,12 +264,14 @@ def naive(photo: Image.Image, *, size: int = 32) -> np.ndarray:
     return np.asarray(photo.resize((size, size), Image.Resampling.NEAREST)).transpose(2, 0, 1)
 
 
-def fix_all(images: Images, *, size: int = 32) -> Images:
+def fix_all(images: Images) -> Images:
     """Images after the FIX resize, each when it is first read.
 
     Args:
         images: in colour.
-        size: side of the result, in pixels.
+
+    Returns:
+        They with (3, 32, 32) pixels.
 
     Raises:
         ValueError: the images are grey.
@@ -277,9 +281,9 @@ def fix_all(images: Images, *, size: int = 32) -> Images:
 
     def load(position: int) -> np.ndarray:
         pixels = images.read(np.array([position]))[0]
-        return fixed(Image.fromarray(pixels.permute(1, 2, 0).cpu().numpy()), size=size)
+        return fixed(Image.fromarray(pixels.permute(1, 2, 0).cpu().numpy()))
 
-    return kept(images.rows, load, (3, size, size))
+    return kept(images.rows, load, (3, 32, 32))
 
 
 # Images that need no file: letters and digits in fonts, scikit-learn's digits, noise, patterns.

@@ -9,6 +9,7 @@ import math
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -94,11 +95,12 @@ def noted(settings: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _content_of(file: Path) -> Path | str:
-    """A file; of a folder the names in it, one below the other."""
+    """A file; of a folder the names in it, one below the other, but for what is hidden."""
     if not file.is_dir():
         return file
-    found = (os.path.join(os.path.relpath(at, file), x) for at, _, xs in os.walk(file) for x in xs)
-    return "\n".join(sorted(found))
+    found = {os.path.join(os.path.relpath(at, file), x) for at, _, xs in os.walk(file) for x in xs}
+    hidden = {x for x in found if any(part[0] == "." for part in Path(x).parts)}
+    return "\n".join(sorted(found - hidden))
 
 
 def parts() -> dict[str, dict[str, dict]]:
@@ -296,6 +298,8 @@ def typed(name: str, value: Any, default: Any, choices: Sequence[str] = ()) -> A
             value = {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
     except (KeyError, ValueError):
         raise ValueError(f"{name} is {kind.__name__}, such as {default}; got {value!r}") from None
+    if _numbers(default) and not _numbers(value):
+        raise ValueError(f"{name} is numbers with blanks between, as {default}; got {value!r}")
     if choices and value not in choices:
         raise ValueError(f"{name} is one of {', '.join(choices)}; got {value!r}")
     least, *largest = catalogue("recipes")["ranges"].get(name, [-math.inf])
@@ -303,6 +307,13 @@ def typed(name: str, value: Any, default: Any, choices: Sequence[str] = ()) -> A
         end = f"from {least} to {largest[0]}" if largest else f"{least} or more"
         raise ValueError(f"{name} is {end}; got {value!r}")
     return workbook.checked("an experiment", name, value, default)
+
+
+def _numbers(text: Any) -> bool:
+    """Whether a text is one or more numbers with blanks between."""
+    with suppress(ValueError, AttributeError):
+        return bool([float(word) for word in text.split()])
+    return False
 
 
 def spelled(value: Any) -> str:

@@ -212,7 +212,8 @@ def by_distance(
         extreme distance on; ties are in the order of the wnids.
 
     Raises:
-        ValueError: `hard` is neither.
+        ValueError: `hard` is neither, or a class would be easy and hard: there are too few, or too
+            many of one distance.
     """
     if hard not in ("largest", "smallest"):
         raise ValueError(f"hard classes have the largest or smallest distance; got {hard!r}")
@@ -225,6 +226,11 @@ def by_distance(
     )
     easy, hardest = (up, down) if hard == "largest" else (down, up)
     both = pd.concat([easy.assign(bin="easy"), hardest.assign(bin="hard")], ignore_index=True)
+    if twice := both["wnid"].duplicated().sum():
+        raise ValueError(
+            f"need {2 * size} classes that are not known, of distances that tell them apart; "
+            f"got {len(names)}, and {twice} would be easy and hard: ask for fewer"
+        )
     return both[["wnid", "bin", "distance"]]
 
 

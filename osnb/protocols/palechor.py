@@ -290,8 +290,8 @@ def _require(least: int, split: str, classes: pd.DataFrame, rows: pd.DataFrame) 
     sizes = rows["wnid"].value_counts().reindex(classes["wnid"], fill_value=0)
     few = sizes[sizes < least]
     if len(few):
-        first = few.index[0] + f" ({classes.set_index('wnid')['name'][few.index[0]]})"
-        first = first.replace(f" ({few.index[0]})", "")  # it has no other name
+        first, name = few.index[0], classes.set_index("wnid")["name"][few.index[0]]
+        first += f" ({name})" if name != first else ""
         more = f", and {len(few) - 1} other classes have too few" if len(few) > 1 else ""
         raise ValueError(
             f"{describe(classes)} needs {least} {split} images or more of each of {len(sizes)} "

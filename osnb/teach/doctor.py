@@ -18,6 +18,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
@@ -212,9 +213,9 @@ def disk() -> list[Line]:
 
 def write_access() -> list[Line]:
     """Whether results, figures, notebooks and temporary files can be written, by writing one."""
-    elsewhere = bool(os.environ.get("OSNB_OUT"))
-    lines = [_writable("project folder", _project(), MOVE, WARN if elsewhere else FAIL)]
-    if elsewhere:
+    state = FAIL if _out() == _project() else WARN
+    lines = [_writable("project folder", _project(), MOVE, state)]
+    if os.environ.get("OSNB_OUT"):
         advice = "Let OSNB_OUT name a folder that you may write to."
         lines.append(_writable("OSNB_OUT", _out(), advice))
     lines += [_writable(f"{name}/", _out() / name, MOVE) for name in ("runs", "figures")]
@@ -275,7 +276,10 @@ def _temporary() -> Path:
 
 
 def _out() -> Path:
-    return Path(os.environ["OSNB_OUT"]).absolute() if os.environ.get("OSNB_OUT") else _project()
+    """The folder of results; without a project the working folder."""
+    with suppress(FileNotFoundError):
+        return workbook.out()
+    return Path.cwd()
 
 
 # What may crash or hang, tried in a process of its own

@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from osnb.base import workbook
+
 REGION = re.compile(r"^.*BEGIN (SOLUTION|HIDDEN TESTS).*\n((?s:.*?))^.*END \1.*\n?", re.M)
 HIDDEN = re.compile(r"^.*BEGIN HIDDEN TESTS.*\n((?s:.*?))^.*END HIDDEN TESTS.*\n?", re.M)
 MARK = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS)")
@@ -61,9 +63,9 @@ def read(source_folder: Path) -> Secrets:
     """What the notebooks of a folder keep: lines that stand outside of all secrets are none."""
     secrets, shown = [], []
     for path in sorted(Path(source_folder).glob("*.ipynb")):
-        for number, cell in enumerate(json.loads(path.read_text(encoding="utf8"))["cells"], 1):
-            text, where = "".join(cell["source"]), f"{path.stem}, cell {number}"
-            if "teacher" in cell["metadata"].get("tags", []):
+        for number, cell in enumerate(workbook.cells(path), 1):
+            text, where = cell["source"], f"{path.stem}, cell {number}"
+            if "teacher" in cell["tags"]:
                 secrets.append((f"the teacher's cell ({where})", text))
                 continue
             found = REGION.findall(text)

@@ -1,7 +1,6 @@
 """Slides of the ten sessions, made from the notebooks: claims, predictions, figures, take-aways."""
 
 import base64
-import json
 import re
 import subprocess
 import sys
@@ -61,8 +60,8 @@ def _book(source: Path, name: str) -> dict:
 def _slides(source: Path, notebook: Path) -> Iterator[tuple[str, str]]:
     """Head and text of each slide: predictions and figures in their order, then take-aways."""
     head = ""
-    for number, cell in enumerate(json.loads(notebook.read_text(encoding="utf8"))["cells"]):
-        text = "".join(cell["source"])
+    for number, cell in enumerate(workbook.cells(notebook)):
+        text = cell["source"]
         if cell["cell_type"] == "markdown":
             head = [head, *re.findall(r"^## (.+)$", text, re.M)][-1]
             yield from ((head, found) for found in PREDICT.findall(text))

@@ -142,7 +142,11 @@ def marks(answers: Any, *, secret: str, session: int, learner: str = "") -> floa
         for letter in sorted({mine, question.letter} & {*LETTERS}):
             reason = f"{letter}) {': '.join(reasons[letter])}"
             print(textwrap.fill(reason, 88, initial_indent="   ", subsequent_indent="      "))
-    return round(right / len(asked), 3) if len(letters) <= len(asked) else 0.0
+    if len(letters) > len(asked):
+        signs = f"{len(letters)} signs for {len(asked)} questions"
+        print(f"0 points: {signs}; write one letter for each, with nothing between")
+        return 0.0
+    return round(right / len(asked), 3)
 
 
 def quiz_text(questions: Sequence[Question]) -> str:
