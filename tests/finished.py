@@ -7,6 +7,7 @@ import pandas as pd
 
 from osnb.base import stamps, workbook
 from osnb.book import record, runs
+from osnb.evidence import tables
 
 EMPTY = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": []}
 
@@ -58,6 +59,19 @@ def sign(folder):
     found = record.read(folder)
     found |= {"outputs": runs.results(folder), "files": runs.beside(folder)}
     record.write(folder, found)
+
+
+def collecting(monkeypatch, asked, rows, **attrs):
+    """Let `tables.collect` find these rows where (notebook, size) is what is asked, else none."""
+
+    def collect(*words):
+        if words[:2] != asked:
+            raise FileNotFoundError(words[0])
+        frame = pd.DataFrame(rows)
+        frame.attrs |= attrs
+        return frame
+
+    monkeypatch.setattr(tables, "collect", collect)
 
 
 def paper(project):

@@ -10,12 +10,11 @@ from urllib.parse import unquote
 import pytest
 from finished import EMPTY, finish, scores, sign
 from rocrate.rocrate import ROCrate
-from typer.testing import CliRunner
+from test_cli import osnb
 
 from osnb.base import workbook
 from osnb.book import archive, record, runs
 from osnb.book.archive.checking import wrong
-from osnb.book.cli import app
 from osnb.book.run import done, execute, plan
 from osnb.evidence import gallery, tables
 
@@ -292,33 +291,22 @@ def test_an_imported_run_is_exported_again(packed, project, tmp_path):
 # Commands
 
 
-@pytest.fixture
-def osnb():
-    """(exit code, what was printed) of `osnb WORDS`."""
-
-    def call(*words):
-        ended = CliRunner().invoke(app, [str(word) for word in words])
-        return ended.exit_code, ended.output
-
-    return call
-
-
-def test_the_commands_say_in_lines_what_they_did(packed, project, tmp_path, osnb):
-    code, out = osnb("export", "12*", "--out", tmp_path / "x.zip")
+def test_the_commands_say_in_lines_what_they_did(packed, project, tmp_path):
+    code, out, _ = osnb("export", "12*", "--out", tmp_path / "x.zip")
     assert (code, out) == (0, f"{tmp_path / 'x.zip'}: 2 runs, 25 files\n")
     assert osnb("export", "12*", "--out", tmp_path / "x.zip")[0] == 2
     empty(project)
     project.add("collects", "12_fixture_train")
-    code, out = osnb("import", tmp_path / "x.zip")
+    code, out, _ = osnb("import", tmp_path / "x.zip")
     assert code == 0
     assert out.count("imported; made with other code") == 2
     assert "results notebooks read" in out
 
 
-def test_a_file_that_is_missing_or_no_zip_is_one_sentence(tmp_path, project, osnb):
+def test_a_file_that_is_missing_or_no_zip_is_one_sentence(tmp_path, project):
     (tmp_path / "x.zip").write_text("hello")
-    code, out = osnb("import", tmp_path / "x.zip")
-    assert (code, out.count("\n")) == (2, 1)
-    assert "x.zip is no whole zip file" in out
-    code, out = osnb("import", tmp_path / "absent.zip")
-    assert (code, out.count("\n")) == (2, 1)
+    code, out, err = osnb("import", tmp_path / "x.zip")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "x.zip is no whole zip file" in err
+    code, out, err = osnb("import", tmp_path / "absent.zip")
+    assert (code, out, err.count("\n")) == (2, "", 1)

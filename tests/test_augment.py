@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from test_augment_pillow import draw
 
 from osnb.datasets.augment import ALL, AUGMENT, crop, cutout, flip
 
@@ -18,10 +19,6 @@ CASES = [
 
 def transform(name):
     return AUGMENT.bind(name, **SETTINGS)
-
-
-def draw(seed):
-    return torch.Generator().manual_seed(seed)
 
 
 def pixels(dtype):

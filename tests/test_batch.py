@@ -12,15 +12,15 @@ import time
 from collections import Counter
 from contextlib import contextmanager, suppress
 
+import late
 import psutil
 import pyarrow.parquet as pq
 import pytest
 from conftest import Project
 from filelock import Timeout
-from typer.testing import CliRunner
+from test_cli import osnb
 
 from osnb.book import batch, record, run
-from osnb.book.cli import app
 
 pytestmark = pytest.mark.slow
 RUNS = 3  # with two workers one of them waits for its turn
@@ -144,8 +144,7 @@ def test_after_a_kill_nothing_of_a_run_goes_on_or_lies_about(several, tmp_path, 
     while not file.is_file() or not file.read_text():
         time.sleep(0.05)
     child = psutil.Process(int(file.read_text()))
-    osnb = psutil.Process(process.pid)
-    family = [child, *osnb.children(recursive=True)]
+    family = [child, *psutil.Process(process.pid).children(recursive=True)]
     os.kill(process.pid if victim == "osnb" else pids["kernel"], signal.SIGKILL)
     if victim == "kernel":
         assert psutil.wait_procs([child], timeout=10)[1] == []  # a run begins again, alone
@@ -237,25 +236,43 @@ def test_another_user_of_the_machine_cannot_talk_to_a_batch(listening):
     assert answers == b""
 
 
+TAKES = """
+import os, tempfile
+
+def told(word, **_):
+    with open(os.environ["TAKEN"], "a") as file:
+        print(word, file=file)
+
+told("begins")
+tempfile.TemporaryDirectory = lambda **_: told("takes")
+"""
+
+
 def test_keys_of_a_batch_are_its_owner_s_alone_and_leave_nothing(monkeypatch, tmp_path):
     monkeypatch.setenv("OSNB_OUT", str(tmp_path))
     place = tmp_path / "runs" / ".keys"
     of_killed = place / f"{platform.node()}-{2**22 + 1}"  # beyond the numbers that Linux gives
     elsewhere = place / "another.machine-1"
-    for folder in (of_killed, elsewhere):
+    alike = place / f"{platform.node()}-2-{2**22 + 1}"  # of a machine of such a name
+    for folder in (of_killed, elsewhere, alike):
         folder.mkdir(parents=True)
+    (tmp_path / "sitecustomize.py").write_text(TAKES)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("TAKEN", str(tmp_path / "taken.txt"))
     taken = []  # by dask: it writes keys that it has in memory alone to the temporary folder
-    monkeypatch.setattr("distributed.security.tempfile.TemporaryDirectory", taken.append)
+    monkeypatch.setattr("tempfile.TemporaryDirectory", lambda **_: taken.append("here"))
     with batch.local(1):
         assert {each.name for each in place.iterdir()} == {
-            "another.machine-1",
+            elsewhere.name,
+            alike.name,
             f"{platform.node()}-{os.getpid()}",
         }
         own = place / f"{platform.node()}-{os.getpid()}"
         assert own.stat().st_mode & 0o777 == 0o700
         assert (own / "key.pem").read_text().startswith("-----BEGIN PRIVATE KEY")
-    assert [*place.iterdir()] == [elsewhere]
+    assert {*place.iterdir()} == {elsewhere, alike}
     assert not taken
+    assert {*(tmp_path / "taken.txt").read_text().split()} == {"begins"}  # of its workers
 
 
 def greeting(ip, port):
@@ -307,6 +324,7 @@ def test_who_holds_a_run_is_told_with_its_age(several):
 
 
 def test_notebooks_that_hang_end_at_their_time_limit_and_the_others_are_tried(several):
+    shutil.copy(late.__file__, several.folder / "sitecustomize.py")
     for notebook in ("21_hangs", "22_hangs"):  # alone: a busy machine takes any time for others
         several.add("hangs", notebook)
         several.write(notebook, "run: mini\n", run="mini")
@@ -315,6 +333,8 @@ def test_notebooks_that_hang_end_at_their_time_limit_and_the_others_are_tried(se
     code, told = ended(process)
     assert (code, told["failed"]) == (1, 2)
     assert {x["reason"] for x in told["runs"]} == {"TimeLimit: not done after 4 s"}
+    begun = several.folder.glob("runs/2?_hangs/mini/begun.txt")
+    assert len([*begun]) == 2  # and heeded no interrupt
 
 
 @contextmanager
@@ -570,10 +590,9 @@ def test_a_bad_file_for_slurm_is_refused_in_a_dry_run_too(several, certificates,
 
 def refused(*words, reason):
     """`osnb WORDS` ends with 2 and one sentence."""
-    done = CliRunner().invoke(app, [*map(str, words)])
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert reason in done.stderr
-    assert done.stderr.count("\n") == 1
+    code, out, err = osnb(*words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert reason in err
 
 
 REFUSES = "#!/bin/sh\necho 'sbatch: error: invalid account' >&2\nexit 1\n"
@@ -627,12 +646,26 @@ def test_every_worker_sees_one_gpu_and_its_share_of_the_cores(tmp_path, monkeypa
     assert seen == ["0", "1", "0"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     assert batch.environment(1, 2)["CUDA_VISIBLE_DEVICES"] == "7"
+    assert batch.visible() == ["5", "7"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # hidden, all of them
+    assert (batch.visible(), batch.environment(0, 2).keys()) == ([], {"OMP_NUM_THREADS"})
 
 
 def test_runs_that_share_their_batches_among_devices_are_not_spread(several):
     several.add("several_devices", "12_shares_train")
     file = several.write("12_shares_train", "run: small\ndevices: 2\n")
     refused("run", file, "--workers", 2, reason="12_shares_train/small uses several devices by")
+
+
+def test_a_run_that_shares_its_batches_among_devices_is_not_spread_over_the_gpus_either(
+    several, monkeypatch
+):
+    several.add("several_devices", "12_shares_train")
+    plan = run.plan(several.write("12_shares_train", "run: small\ndevices: 2\n"))
+    monkeypatch.setattr(record, "gpus", lambda: ["GPU"] * 4)
+    monkeypatch.setattr(batch, "local", lambda workers: pytest.fail(f"spread over {workers}"))
+    with batch.engine([plan]) as spread:
+        assert spread.func is batch.serially
 
 
 def test_a_worker_with_other_code_or_another_folder_is_refused(project):

@@ -133,17 +133,6 @@ def test_measures_asked_for_apart_are_those_of_all_together(sample, names):
         np.testing.assert_array_equal(apart[name], together[name])
 
 
-@pytest.mark.parametrize(
-    ("known", "reason"),
-    [([2**53, 2**53 + 2], r"integers up to 2\^53"), ([1j, 2.0], "real numbers; .* complex128")],
-)
-def test_scores_that_would_lose_digits_are_refused(known, reason):
-    sample = np.array(known), np.ones(2, bool), np.arange(3)
-    weights = weights_of(sample[0], sample[2])
-    with pytest.raises(ValueError, match=reason):
-        metrics.bootstrap_summary(*sample, weights=weights)
-
-
 def test_aurc_of_each_row_is_that_of_the_repeated_samples(sample):
     known, correct, _ = sample
     weights = weights_of(known, known)[0]

@@ -167,3 +167,16 @@ def test_a_class_with_few_right_images_shortens_the_tail_of_openmax(found):
     few = {k: x[keep] if k.endswith("_train") else x for k, x in found.items()}
     table, _ = cached.scored(few)
     assert np.isfinite(table["openmax"]).all()
+
+
+@pytest.mark.parametrize("how", ["network=conv width=4 head=unbiased", "network=resnet9 width=4"])
+def test_a_last_layer_without_bias_or_behind_a_dropout_is_read(tmp_path, how):
+    exp = Experiment.named("digits", method="softmax", overrides=f"epochs=6 also='' {how}")
+    parts = exp.parts(Machine())
+    network = exp.network(parts)
+    exp.fit(network, exp.criterion(parts), parts, tmp_path)
+    found = cached.said(exp, tmp_path, Machine())
+    logits = found["features_test"] @ found["weight"].T + found["bias"]
+    np.testing.assert_allclose(logits, found["logits_test"], atol=1e-4)
+    table, _ = cached.scored(found)
+    assert np.isfinite(table["vim"]).all()

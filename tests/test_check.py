@@ -30,6 +30,12 @@ def tour(project):
     return checked
 
 
+def test_a_notebook_without_cells_is_said_to_have_none(tour):
+    assert tour(lambda content: content["cells"].clear()) == [
+        "notebooks/00_tour.ipynb: it has no cells"
+    ]
+
+
 def code(content):
     return [cell for cell in content["cells"] if cell["cell_type"] == "code"]
 

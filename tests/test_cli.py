@@ -2,7 +2,6 @@
 
 import errno
 import json
-import os
 import signal
 import time
 from datetime import UTC, datetime, timedelta
@@ -10,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from osnb.base import workbook
@@ -32,13 +32,21 @@ def works(project):
 
 
 @pytest.fixture
-def executed(monkeypatch):
-    """The plans that would have been executed, in order; nothing is, and all end well."""
+def fails():
+    """Names of runs that fail where they would have been executed."""
+    return set()
+
+
+@pytest.fixture
+def executed(monkeypatch, fails):
+    """The plans that would have been executed, in order; nothing is, and others end well."""
     plans = []
 
     def execute(plan, *, limit):
         plans.append(str(plan))
-        return {"state": "done", "seconds": 1.0, "unpublished": []}
+        end = {"state": "done", "seconds": 1.0, "unpublished": []}
+        failed = {"state": "failed", "error": {"name": "KeyError", "value": "'x'", "cell": 4}}
+        return end | (failed if plan.run in fails else {})
 
     monkeypatch.setattr(run.execution, "execute", execute)
     return plans
@@ -50,8 +58,9 @@ def executed(monkeypatch):
 def test_help_names_every_command():
     code, out, _ = osnb("--help")
     assert code == 0
-    for command in ("run", "reproduce", "status", "show", "protocol", "outputs"):
-        assert f"  {command} " in out
+    assert {*typer.main.get_command(app).commands} <= {
+        line.strip().split(" ")[0] for line in out.splitlines()
+    }
 
 
 @pytest.mark.parametrize(
@@ -103,16 +112,6 @@ def test_a_json_file_that_cannot_be_written_is_refused_before_the_first_run(work
 def test_one_bad_file_among_several_starts_none(works, project, executed):
     assert osnb("run", works, project.write("00_works", "", run="empty"))[0] == 2
     assert executed == []
-
-
-def test_a_refusal_takes_less_than_two_seconds_and_imports_nothing_heavy(works, project):
-    """Seconds of a processor: the machine may be busy with something else."""
-    works.write_text("run: small\nsed: 1\n")
-    start = sum(os.times()[2:4])
-    process = project.start("run", works)
-    assert process.communicate()[1].startswith("osnb: unknown parameter 'sed'")
-    assert process.returncode == 2
-    assert sum(os.times()[2:4]) - start < 2
 
 
 ESCAPE = "\x1b[2J\x1b]0;title\x07"
@@ -244,7 +243,7 @@ def test_a_stopped_command_says_interrupted_and_so_does_its_run(project, sign):
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(sign)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 130
     assert err.endswith("osnb: interrupted; the same command continues\n")
     found = json.loads((directory / "run.json").read_text())
@@ -267,7 +266,7 @@ def test_what_a_stopped_command_never_began_stays_done(project, works, sign):
         time.sleep(0.05)
     assert record.read(run.plan(works).directory)["state"] == "queued"
     process.send_signal(sign)
-    process.communicate(timeout=30)
+    process.communicate(timeout=600)
     assert record.read(run.plan(works).directory) == before
     assert run.done(run.plan(works))
 
@@ -324,12 +323,12 @@ def test_other_seeds_are_made_where_asked_for_and_else_counted(paper, executed):
     asked = "10_fixture_train/mini_?: {seed: 3}\n20_other/mini: {seed: 2}\n10_*/tiny_*: {seed: 9}\n"
     (paper.folder / "params" / "repeats.yaml").write_text(asked)
     line = "more, of other seeds or splits, are read from figures/: see --repeats"
-    assert f"5 {line}\n" in osnb("reproduce")[1]
+    assert f"5 {line}\n" in osnb("reproduce")[2]  # what is printed may be json
     first = executed.copy()
     assert len(first) == 5
-    assert f"4 {line}\n" in osnb("reproduce", "--paper", "palechor2023")[1]
+    assert f"4 {line}\n" in osnb("reproduce", "--paper", "palechor2023")[2]
     executed.clear()
-    assert line not in osnb("reproduce", "--repeats")[1]
+    assert line not in osnb("reproduce", "--repeats")[2]
     more = {f"{name}-seed{seed}" for name in TRAIN for seed in (1, 2)}
     assert {*executed} == {*first} | more | {"20_other/mini-seed1"}
     assert len(executed) == 10
@@ -343,44 +342,42 @@ def test_one_bad_file_of_any_size_starts_nothing(paper, executed):
     assert "did you mean 'size'" in err
 
 
-def test_after_a_failure_the_others_run_but_not_what_reads_it(paper, monkeypatch):
-    made = []
-
-    def execute(plan, *, limit):
-        made.append(str(plan))
-        failed = plan.run == "mini_a"
-        error = {"name": "KeyError", "value": "'x'", "cell": 4}
-        end = {"seconds": 1.0, "unpublished": []}
-        return end | ({"state": "failed", "error": error} if failed else {"state": "done"})
-
-    monkeypatch.setattr(run.execution, "execute", execute)
+def test_after_a_failure_the_others_run_but_not_what_reads_it(paper, executed, fails):
+    fails.add("mini_a")
     code, out, _ = osnb("reproduce")
     assert code == 1
-    assert made == [*TRAIN, "00_tour/mini", "20_other/mini"]
+    assert executed == [*TRAIN, "00_tour/mini", "20_other/mini"]
     assert "11_results/mini" in out
     assert "not run: it reads 10_fixture_train/mini_a, which failed" in out
     assert "3 done, 0 skipped, 2 failed" in out
 
 
-def test_a_notebook_across_papers_waits_for_the_training_of_each(paper, monkeypatch):
+@pytest.mark.usefixtures("executed")
+def test_what_reads_one_size_does_not_wait_for_a_failed_training_of_another(paper, fails):
+    fails.add("tiny_a")
+    out = osnb("run", *(paper.folder / "params").glob("1*/*.yaml"))[1]
+    assert "not run" not in out
+    assert "3 done, 0 skipped, 1 failed" in out
+
+
+def test_reproduce_names_the_command_that_scores_released_weights_and_does_not_train_them():
+    _, out, err = osnb("reproduce", "--paper", "vaze2022", "--size", "paper", "--dry-run")
+    name = "21_vaze_train/paper_tinyimagenet_released"
+    assert f"{name} trains nothing: osnb predict --benchmark params/{name}.yaml\n" in err
+    assert f"{name} " not in out
+    assert "21_vaze_train/paper_tinyimagenet_softmax" in out
+
+
+def test_a_notebook_across_papers_waits_for_the_training_of_each(paper, executed, fails):
+    fails.add("mini_a")
     paper.add("collects", "40_across")
     paper.write("40_across", "run: mini\n", run="mini")
-    made = []
-
-    def execute(plan, *, limit):
-        made.append(str(plan))
-        end = {"seconds": 1.0, "unpublished": [], "state": "done"}
-        wrong = {"state": "failed", "error": {"name": "KeyError", "value": "'x'", "cell": 4}}
-        return end | (wrong if plan.run == "mini_a" else {})
-
-    monkeypatch.setattr(run.execution, "execute", execute)
     across = run.plan(paper.folder / "params" / "40_across" / "mini.yaml")
     assert across.reads == "*_train"
     assert run.plan(paper.folder / "params" / "11_results" / "mini.yaml").reads == "1?_*_train"
     _, out, _ = osnb("reproduce")
-    assert "40_across/mini" not in made
+    assert "40_across/mini" not in executed
     assert out.count("not run: it reads 10_fixture_train/mini_a, which failed") == 2
-    made.clear()
     assert "40_across" not in osnb("reproduce", "--paper", "palechor2023")[1]
 
 

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import zipfile
 
 import numpy as np
@@ -167,9 +168,8 @@ def test_the_table_and_the_csv_file_hold_the_same_rows(file):
     assert f"{table['low'][0]:.4f}" in out
 
 
-def test_help_shows_an_example_and_the_command_is_listed():
-    assert "  osnb score scores.csv\n" in osnb("score", "--help")[1]
-    assert "  score " in osnb("--help")[1]
+def test_help_shows_an_example():
+    assert re.search(r"osnb score \S+\.csv\n", osnb("score", "--help")[1])
 
 
 # Refusals
@@ -181,6 +181,10 @@ def changed(**columns):
 
 BAD = {
     "no label": (frame().drop(columns="label"), "needs a column label; there are: sample"),
+    "no label, classes by name": (
+        changed(pred="cat").drop(columns="label"),
+        "needs a column label; there are: sample",
+    ),
     "no pred": (frame().drop(columns="pred"), "needs a column pred; there are: sample"),
     "no score": (frame().drop(columns="mine"), "needs a column of scores, or logits"),
     "nan": (changed(mine=[np.nan, *range(119)]), "mine needs a number in each row; 1 of 120"),

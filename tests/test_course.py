@@ -8,15 +8,15 @@ import os
 import re
 import sys
 import zipfile
+from functools import partial
 
 import nbformat
 import pytest
+import test_cli
 from coursework import BLANK, HIDDEN, NOTE, SOLUTION, cell, notebook, put, ran, region
-from typer.testing import CliRunner
 
 from osnb.base import workbook
 from osnb.book import index
-from osnb.book.cli import app
 from osnb.teach import course
 from osnb.teach.course.leaks import leaks, without_hidden_tests
 
@@ -24,13 +24,7 @@ PUBLIC = sorted((workbook.root() / "notebooks").glob("*.ipynb"))
 PACKAGE = workbook.PACKAGE
 LINE = SOLUTION.splitlines()[1]
 SECRET = "a secret of twenty letters"
-
-
-def osnb(*words):
-    """(exit code, what was printed, what was complained of) of `osnb course WORDS`."""
-    done = CliRunner().invoke(app, ["course", *map(str, words)])
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    return done.exit_code, done.stdout, done.stderr
+osnb = partial(test_cli.osnb, "course")
 
 
 @pytest.fixture
@@ -168,6 +162,7 @@ def test_what_is_there_is_never_replaced_and_an_error_leaves_nothing(work, tmp_p
     ("words", "reason"),
     [
         ((), "needed: --out FOLDER"),
+        (("--learn", "x", "--term", SECRET), "--learn FOLDER takes no other option"),
         (("--out", "x", "--term", SECRET), "--term KEY --learners FILE, without --bundle"),
         (("--out", "x", "--learners", "l.csv"), "--term KEY --learners FILE, without --bundle"),
         (("--out", "x", "--wheels", "w"), "--wheels needs --bundle"),

@@ -12,7 +12,7 @@ from scipy import stats
 
 from osnb import metrics, plots
 from osnb.base import workbook
-from osnb.evidence import kim2021, names, palechor2023, tables
+from osnb.evidence import kim2021, names, own, palechor2023, tables
 from osnb.evidence.across import (
     averaged,
     inside_splits,
@@ -327,7 +327,18 @@ def test_a_split_that_lacks_a_method_is_left_out():
     rows = [("a", 0, "softmax"), ("a", 0, "oe"), ("a", 1, "oe"), ("b", 1, "softmax")]
     frame = pd.DataFrame(rows, columns=["benchmark", "split", "method"])
     frame = frame.assign(regime="baseline", epochs=[200, 60, 60, 200], precision="float32")
+    frame = frame.assign(network="resnet20")
     assert kim2021.whole_splits(frame).index.tolist() == [0, 1, 3]
+    unlike = frame.iloc[[0, 1, 0, 1]].assign(split=[0, 0, 1, 1])
+    unlike["method"] = ["softmax", "oe", "softmax", "crl"]  # OE's mean would be of split 0 alone
+    assert kim2021.whole_splits(unlike)["split"].tolist() == [0, 0]
+
+
+def test_a_method_with_two_networks_is_read_on_the_one_that_the_others_have():
+    frame = pd.DataFrame({"method": ["softmax", "softmax", "oe"], "benchmark": "a", "split": 0})
+    frame = frame.assign(regime="baseline", epochs=200, precision="float32")
+    frame["network"] = ["resnet18", "resnet20", "resnet20"]
+    assert kim2021.whole_splits(frame)["network"].tolist() == ["resnet20", "resnet20"]
 
 
 @pytest.mark.parametrize(
@@ -337,6 +348,7 @@ def test_methods_are_compared_after_trainings_of_one_length(others, kept):
     rows = [("softmax", 40), ("softmax", 200), *others]
     frame = pd.DataFrame(rows, columns=["method", "epochs"])
     frame = frame.assign(benchmark="a", split=0, regime="baseline", precision="bfloat16")
+    frame["network"] = "resnet20"
     alike = kim2021.whole_splits(frame)
     assert alike.query("method == 'softmax'")["epochs"].tolist() == [kept]
     assert len(alike) == 1 + len(others)
@@ -561,20 +573,8 @@ def test_inside_splits_gives_no_interval_where_one_split_alone_has_a_number():
     assert np.isnan([row.low, row.high, row.pooled_low, row.pooled_high]).all()
 
 
-def slow_variation(image):
-    """Mean step of an image (channels, S, S) to the right and down, pixel by pixel."""
-    channels, height, width = image.shape
-    steps = []
-    for c, y, x in itertools.product(range(channels), range(height), range(width)):
-        if x + 1 < width:
-            steps.append(abs(float(image[c, y, x + 1]) - float(image[c, y, x])))
-        if y + 1 < height:
-            steps.append(abs(float(image[c, y + 1, x]) - float(image[c, y, x])))
-    return sum(steps) / len(steps)
-
-
-def measured_images(split):
-    """Images of four levels, so that steps tie, and the rows that notebook 30 makes of them."""
+def measured(split):
+    """The rows that notebook 30 makes of images of four levels, so that steps tie."""
     rng = np.random.default_rng(split)
     rows = pd.DataFrame({"role": ["known"] * 9 + ["unknown"] * 14})
     rows["group"] = [""] * 9 + ["near"] * 6 + ["far"] * 8
@@ -582,13 +582,13 @@ def measured_images(split):
     images = rng.integers(0, 4, (23, 1, 3, 3)).astype(np.uint8)
     images[-4:] = images[-4:] // 2 * 85  # a noise of larger steps
     rows["variation"] = plots.roughness(images)
-    return images, rows.assign(size="mini", benchmark="cifar40", split=split)
+    return rows.assign(size="mini", benchmark="cifar40", split=split)
 
 
 def test_total_variation_alone_is_the_share_of_pairs_in_which_the_known_image_is_smoother():
-    images, rows = measured_images(0)
+    rows = measured(0)
     found = kim2021.variation_alone(rows).set_index("images")["auroc"]
-    steps = [slow_variation(image) for image in images]
+    steps = rows["variation"]
     sets = {"quickdraw": range(9, 15), "font_digits": range(15, 19)}
     sets["gaussian_noise"] = range(19, 23)
     assert {*found.index} == {*sets}
@@ -602,7 +602,7 @@ def test_a_far_set_is_solved_by_total_variation_in_either_direction(tmp_path, mo
     monkeypatch.setattr(kim2021.workbook, "root", lambda: tmp_path)
     monkeypatch.setattr(kim2021.workbook, "out", lambda: tmp_path)
     assert kim2021.variation("mini").empty
-    rows = kim2021.variation_alone(pd.concat([measured_images(i)[1] for i in (0, 1)]))
+    rows = kim2021.variation_alone(pd.concat([measured(i) for i in (0, 1)]))
     digits = rows["images"] == "font_digits"
     rows["auroc"] = rows["auroc"].mask(digits, [0.1] * len(rows))
     rows.loc[digits & (rows["split"] == 1), "auroc"] = 0.08
@@ -629,3 +629,25 @@ def test_in_print_baseline_is_below_what_counts_as_solved_in_every_far_cell():
     rows = kim2021.results().query("printed == 'Baseline' and task == 'far' and metric == 'auroc'")
     assert len(rows) == 7
     assert rows["value"].max() < kim2021.SOLVED
+
+
+# One's own scores
+
+
+@pytest.mark.parametrize("size", [3, 20, 100, 1000])
+@pytest.mark.parametrize("tpr", [0.05, 0.55, 0.7, 0.95, 1.0])
+def test_a_threshold_accepts_the_share_that_is_asked_for_and_no_sample_more(size, tpr):
+    table = pd.DataFrame({"role": "known", "mine": np.arange(size) / size})
+    accepted = (table["mine"] >= own.accepting(table, score="mine", tpr=tpr)).sum()
+    hundredths = round(100 * tpr) * size  # a whole number, which rates in floats are not
+    assert 100 * (accepted - 1) < hundredths <= 100 * accepted
+
+
+def test_two_files_of_one_name_are_not_taken_for_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "scores.csv").write_text("label,pred,mine\n0,0,1\n-2,0,0\n")
+    assert set(own.collect("a/scores.csv", "own")["run"]) == {"scores"}
+    with pytest.raises(ValueError, match="two are called scores: rename a file"):
+        own.collect("a/scores.csv b/scores.csv", "own")

@@ -151,6 +151,16 @@ def test_update_replaces_the_block_and_nothing_else(tmp_path):
     assert gallery.block(readme.read_text(), "x") == table
 
 
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_readme_that_lacks_a_mark_is_left_as_it_is(tmp_path, lost):
+    readme, marks = tmp_path / "README.md", [mark.format(name="x") for mark in gallery.MARKS]
+    text = f"{marks[1 - lost]}old\nafter\n"
+    readme.write_text(text)
+    with pytest.raises(ValueError, match=f"needs {marks[0]} and, below it, {marks[1]}"):
+        gallery.update(readme, {"x": "new"})
+    assert readme.read_text() == text
+
+
 @pytest.mark.parametrize(
     ("paper", "count", "figures"), [("palechor2023", 5, 6), ("vaze2022", 9, 11), ("kim2021", 6, 7)]
 )

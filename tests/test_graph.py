@@ -1,11 +1,13 @@
 """A step as one CUDA graph: what a CPU can show of it, and on a GPU that no number changes."""
 
+import math
 from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from trained import Shuffled
 
 from osnb import losses, models, train
 from osnb.train import graph
@@ -103,28 +105,17 @@ def test_a_cpu_captures_nothing_and_is_told_so_by_no_number(tmp_path):
     assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
 
 
-def trained(directory, where, *, captured, stop=None):
+def trained(directory, where, *, captured, stop=math.inf):
     """Weights after three epochs of ten batches, the last of which is short."""
     torch.manual_seed(0)
     network = models.MODELS.bind("vgg32", classes=4, features=8)().to(where)
     draw = torch.Generator().manual_seed(0)
     images, labels = torch.rand(75, 3, 32, 32, generator=draw), torch.arange(75) % 4
-
-    class Batches:
-        def __len__(self):
-            return 10
-
-        def __call__(self, epoch, start):
-            order = torch.randperm(75, generator=torch.Generator().manual_seed(epoch))
-            for number, part in list(enumerate(order.split(8)))[start:]:
-                if (epoch, number) == stop:
-                    raise KeyboardInterrupt
-                yield images[part].to(where), labels[part]
-
+    batches = Shuffled(images.to(where), labels, 8, stop=stop)
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
     how = {"epochs": 3, "schedule": train.cosine, "validate": lambda _: {}, "seed": 1}
     how |= {"directory": directory, "captured": captured, "every": 0.0, "precision": "bfloat16"}
-    history = train.fit(network, losses.softmax, Batches(), optimizer=optimizer, **how)
+    history = train.fit(network, losses.softmax, batches, optimizer=optimizer, **how)
     assert np.isfinite(history["loss"]).all()
     return list(network.state_dict().values())
 
@@ -150,7 +141,7 @@ def test_a_captured_training_that_was_stopped_ends_as_one_that_was_not(tmp_path,
     cuda = torch.device("cuda")
     whole = trained(tmp_path / "whole", cuda, captured=True)
     with pytest.raises(KeyboardInterrupt):
-        trained(tmp_path / "twice", cuda, captured=True, stop=(2, 6))
+        trained(tmp_path / "twice", cuda, captured=True, stop=16)
     again = trained(tmp_path / "twice", cuda, captured=True)
     assert all(torch.equal(*pair) for pair in zip(whole, again, strict=True))
 

@@ -1,13 +1,11 @@
 """The first value of the bootstrap is the metric itself, on whatever a file may hold."""
 
-import itertools
 import json
 import math
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import average_precision_score, roc_auc_score
 from test_metrics_libraries import THEIRS
 from typer.testing import CliRunner
 
@@ -70,54 +68,13 @@ def right(known):
     return np.arange(len(known)) % 4 > 0
 
 
-def pairwise(known, unknown):
-    """AUROC read slowly: every pair, Python's own numbers."""
-    wins = sum((k > u) + (k == u) / 2 for k in known.tolist() for u in unknown.tolist())
-    return wins / len(known) / len(unknown)
-
-
-def slow_oscr(known, correct, unknown):
-    """Area under OSCR read slowly: every distinct score as a threshold, trapezoids."""
-    points = [(0.0, 0.0)]
-    for t in sorted({*known.tolist(), *unknown.tolist()}, reverse=True):
-        fpr = sum(u >= t for u in unknown.tolist()) / len(unknown)
-        ccr = sum(k >= t and c for k, c in zip(known.tolist(), correct, strict=True)) / len(known)
-        points.append((fpr, ccr))
-    return sum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in itertools.pairwise(points))
-
-
-@pytest.mark.parametrize("name", HARD)
-def test_the_first_value_of_the_bootstrap_is_the_summary(name):
-    known, unknown = HARD[name]
-    sides = known, right(known), unknown
-    weights = metrics.role_weights(
-        *map(np.arange, map(len, (known, unknown))), seed=0, resamples=30
-    )
-    drawn = metrics.bootstrap_summary(*sides, weights=weights)
-    for measure, value in metrics.summary(*sides).items():
-        assert drawn[measure][0] == pytest.approx(value, rel=1e-12, abs=1e-15), measure
-
-
-@pytest.mark.parametrize("name", HARD)
-def test_hard_scores_have_the_values_of_their_definitions(name):
-    known, unknown = HARD[name]
-    found = metrics.summary(known, right(known), unknown)
-    assert found["auroc"] == pytest.approx(pairwise(known, unknown), abs=1e-12)
-    assert found["oscr_area"] == pytest.approx(slow_oscr(known, right(known), unknown), abs=1e-12)
-    score = np.concatenate([known, unknown], dtype=np.float64)
-    ranks = np.unique(score, return_inverse=True)[1]  # scikit-learn refuses infinities
-    label = np.arange(len(score)) < len(known)
-    assert found["auroc"] == pytest.approx(roc_auc_score(label, ranks), abs=1e-12)
-    precision = average_precision_score(~label, -ranks)
-    assert found["average_precision"] == pytest.approx(precision, abs=1e-12)
-
-
 NAMES = {"auroc": "auroc", "oscr area": "oscr_area", "fpr95": "fpr95"}
+LIBRARIES = ("osr-metrics", "pytorch-ood", "scikit-learn")
 NAMES |= {"ap of unknown": "average_precision", "aurc": "aurc"}
 
 
 @pytest.mark.parametrize("name", HARD)
-def test_hard_scores_have_the_values_of_two_libraries_on_their_ranks(name):
+def test_hard_scores_have_the_values_of_three_libraries_on_their_ranks(name):
     """Ranks, since the libraries differ in what they do with infinities and narrow types."""
     known, unknown = HARD[name]
     found, held = metrics.summary(known, right(known), unknown), 0
@@ -125,19 +82,20 @@ def test_hard_scores_have_the_values_of_two_libraries_on_their_ranks(name):
     ranks = np.unique(score, return_inverse=True)[1].astype(float)
     sides = ranks[: len(known)], right(known), ranks[len(known) :]
     for (library, metric), theirs in THEIRS.items():
-        if library in ("osr-metrics", "pytorch-ood") and metric in NAMES:
+        if library in LIBRARIES and metric in NAMES:
             said, constant = float(theirs(*sides)), metric == "oscr area" and ranks.max() == 0
             wanted = (
                 said if constant and said == 0 else found[NAMES[metric]]
             )  # one has no curve then
-            assert said == pytest.approx(wanted, abs=1e-9), metric
+            assert said == pytest.approx(wanted, abs=1e-12), metric
             held += 1
-    assert held == 8
+    assert held == 11
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "npz"])
 @pytest.mark.parametrize("name", HARD)
 def test_a_file_of_hard_scores_says_the_same(name, kind, tmp_path):
+    """The command prints the first values of the bootstrap."""
     known, unknown = HARD[name]
     label = np.r_[np.zeros(len(known), int), np.full(len(unknown), -2)]
     pred = np.r_[~right(known), np.zeros(len(unknown), bool)].astype(int)
@@ -153,7 +111,7 @@ def test_a_file_of_hard_scores_says_the_same(name, kind, tmp_path):
     assert found.exit_code == 0, found.output
     rows = {row["measure"]: row["value"] for row in json.loads(found.stdout)["rows"]}
     for measure, value in metrics.summary(known, right(known), unknown).items():
-        assert rows[measure] == pytest.approx(value, abs=1e-12), measure
+        assert rows[measure] == pytest.approx(value, rel=1e-12, abs=1e-15), measure
 
 
 @pytest.mark.parametrize(
@@ -161,6 +119,7 @@ def test_a_file_of_hard_scores_says_the_same(name, kind, tmp_path):
     [
         np.array([1, 2, 3], np.uint64) + np.uint64(2**63),
         np.array([1, 2, 2**53 + 1]),
+        np.array([1, 2**53, 2**53 + 2]),
         np.array([1, 2, -(2**53) - 1]),
         np.array([1 + 2j, 1 - 2j, 0]),
         np.array([1, 2, 3], np.longdouble),

@@ -9,6 +9,8 @@ HEAVY = {
     *("torch", "torchvision", "timm", "numpy", "pandas", "pyarrow", "scipy", "sklearn"),
     *("matplotlib", "seaborn", "ipywidgets", "IPython", "papermill", "nbformat", "nltk", "yaml"),
 }
+FILE = "from osnb.base import workbook\n"
+FILE += "file = workbook.root() / 'params/12_palechor_train/mini_p3_softmax.yaml'\n"
 
 
 def python(code, **options):
@@ -24,8 +26,37 @@ def brought(statement):
     return set(python(code).split())
 
 
-def test_the_package_alone_brings_nothing_along():
-    assert not brought("import osnb") & HEAVY
+# what is done in a new Python, and what is not imported by then
+WITHOUT = {
+    "the command line": ("from osnb.book import cli", HEAVY),
+    "the doctor": ("from osnb.teach import doctor", HEAVY | {"rich", "typer", "jupyter_client"}),
+    "showing the pad": ("from osnb.teach import touch; touch.page('pad')", {"torch"}),
+    "a plan": (
+        FILE + "from osnb.book import run; run.plan(file, {'epochs': 20})",
+        HEAVY - {"yaml"},
+    ),
+    "a refused command": (
+        f"{FILE}from osnb.book.cli import app\ntry: app(['run', str(file), '-p', 'sed=1'])\n"
+        "except SystemExit as end: assert end.code == 2",
+        HEAVY - {"yaml"},
+    ),
+    "a refused experiment": (
+        "from osnb.experiment import Experiment\n"
+        "try: Experiment.named('imagenet200', method='softmax', overrides='beta=9')\n"
+        "except ValueError: refused = True\nassert refused",
+        HEAVY - {"yaml"},
+    ),
+    "what kernels share": (
+        "import importlib; from osnb.book.kernel import SLOW\n"
+        "assert [importlib.import_module(name) for name in SLOW]",
+        {"ipywidgets"},  # it asks for the notebook, and is kept for none
+    ),
+}
+
+
+@pytest.mark.parametrize(("statement", "heavy"), WITHOUT.values(), ids=WITHOUT)
+def test_a_statement_comes_to_its_end_without_what_it_does_not_need(statement, heavy):
+    assert not brought(statement) & heavy
 
 
 def test_a_results_notebook_starts_without_torch():
@@ -43,14 +74,6 @@ def test_training_brings_along_what_torch_does_and_networks_neither_torchvision_
     training, networks = python(f"{code}{told}\nfrom osnb import models\n{told}").splitlines()
     assert {*training.split()} & HEAVY <= {"numpy"}
     assert not {*networks.split()} & {"torchvision", "timm"}
-
-
-def test_the_command_line_is_there_at_once():
-    assert not brought("from osnb.book import cli") & HEAVY
-
-
-def test_a_params_file_is_checked_before_anything_heavy_is_imported():
-    assert brought("from osnb.book import run") & HEAVY == {"yaml"}
 
 
 def test_torchvision_and_timm_import_through_the_guard():

@@ -1,20 +1,17 @@
 """CROSR and OpenHybrid on the digits: what their networks measure, and what its price is for."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
+from test_c2ae import KNOWN, auroc
 from test_methods import IMAGES, LABELS, TEST, Batches, begun
 from torch.autograd.functional import jacobian
 from torch.nn.functional import conv2d, conv_transpose2d, max_pool2d
 
-from osnb import losses, metrics, models, scores, train
+from osnb import losses, models, scores, train
 from osnb.base.outputs import Outputs
 from osnb.train.loop import Run
 from osnb.train.methods import OWN
-
-KNOWN = (LABELS[TEST] < 5).numpy()
 
 
 def rows(_):
@@ -26,18 +23,6 @@ def trained(model, directory, *, weight, epochs=8):
     own["optimizer"] = torch.optim.AdamW(model.parameters(), lr=3e-3)
     begun(Run, model, directory, Batches(), **own).train()
     return model
-
-
-def auroc(score):
-    return metrics.auroc(score[KNOWN], score[~KNOWN])
-
-
-def test_the_loss_is_cross_entropy_and_the_price_and_nothing_for_a_negative():
-    logits, r = torch.tensor([[1.0, -2.0, 0.5], [0.0, 0.0, 3.0]]), torch.tensor([[2.0], [7.0]])
-    found = losses.joint(Outputs(logits, (), r), torch.tensor([2, -1]), weight=0.3)
-    total = sum(math.exp(z) for z in (1.0, -2.0, 0.5))
-    assert found[0].item() == pytest.approx(math.log(total) - 0.5 + 0.6)
-    assert found[1].item() == 0
 
 
 # CROSR

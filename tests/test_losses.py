@@ -187,6 +187,8 @@ def test_smoothed_is_torchs_with_its_share_for_the_true_class_too(smoothing, bat
         )
     ours = losses.smoothed(Outputs(logits, ()), labels, smoothing=smoothing)
     torch.testing.assert_close(ours[known], theirs)
+    alone = losses.smoothed(Outputs(logits[:, :1], ()), labels.clamp(max=0), smoothing=smoothing)
+    assert (alone == 0).all()  # of one class there is nothing to learn
 
 
 def test_background_divided_by_weights_has_the_mean_of_torchs_weighted_cross_entropy(batch):

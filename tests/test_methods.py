@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
+from trained import Shuffled
 
 from osnb import losses, metrics, models, scores, train
 from osnb.train.methods import METHODS, arpl_cs
@@ -43,23 +44,12 @@ SPARE = {"osrci", "proser"}  # with an output beside the known classes, and a li
 TRAINED = [name for name in METHODS if name != "released"]  # which trains nothing
 
 
-class Batches:
+class Batches(Shuffled):
     """Shuffled batches of 32, `count` of them at most; `stop` interrupts after so many."""
 
     def __init__(self, count=99, stop=math.inf, rows=TRAIN):
-        self.images, self.labels = (column[rows][: 32 * count] for column in (IMAGES, LABELS))
-        self.left = stop
-
-    def __len__(self):
-        return -(-len(self.labels) // 32)
-
-    def __call__(self, epoch, start=0):
-        order = torch.randperm(len(self.labels), generator=torch.Generator().manual_seed(epoch))
-        for rows in order.split(32)[start:]:
-            self.left -= 1
-            if self.left < 0:
-                raise KeyboardInterrupt
-            yield self.images[rows], self.labels[rows]
+        images, labels = (column[rows][: 32 * count] for column in (IMAGES, LABELS))
+        super().__init__(images, labels, 32, stop=stop)
 
 
 OUTSIDE = Batches(rows=~TEST & (LABELS > 4) & (LABELS < 7))  # the negative digits

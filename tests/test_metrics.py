@@ -304,12 +304,6 @@ def test_reference_vector_is_reproduced(row):
     assert round(ours, 9) == float(row["value"])
 
 
-@pytest.mark.parametrize("name", ["distinct", "tied"])
-def test_palechor_prints_a_dash_where_the_nearest_fpr_is_far(name):
-    _, target, correct, unknown = read_scores(name)
-    assert np.isnan(metrics.ccr_at_fpr(target, correct, unknown, fpr=0.1, convention="palechor"))
-
-
 def test_palechor_prints_a_dash_from_ten_percent_on():
     unknown, known = np.arange(16.0), np.array([20.0, 6.5])  # accepts 9 of 16
     sample = known, np.ones(2, bool), unknown
@@ -369,12 +363,6 @@ def test_one_score_for_all_is_chance(value, kind, right):
     assert (ours["fpr95"], ours["ccr_at_fpr_0.1"], ours["ccr_at_fpr_1"]) == (1, 0, share)
     assert ours["average_precision"] == pytest.approx(5 / 9)
     assert ours["aurc"] == pytest.approx(1 - right / 9)
-
-
-def test_palechor_has_no_points_if_all_known_scores_are_equal():
-    sample = np.ones(3), np.ones(3, bool), np.array([0.0, 1.0])
-    assert [len(axis) for axis in metrics.oscr(*sample, convention="palechor")] == [0, 0]
-    assert np.isnan(metrics.ccr_at_fpr(*sample, fpr=0.5, convention="palechor"))
 
 
 def test_zero_has_no_sign():

@@ -16,6 +16,7 @@ from test_methods import (
     fit,
     new_model,
 )
+from trained import Shuffled
 
 from osnb import losses, metrics, models, scores, train
 from osnb.base.labels import NEGATIVE
@@ -25,19 +26,12 @@ from osnb.train.methods import terms
 EPOCHS = 3
 
 
-class Twice:
+class Twice(Shuffled):
     """Shuffled batches of digits from outside, so many an epoch; labels are nonsense."""
 
     def __init__(self, label=-9, batches=2, size=64):
-        self.images, self.label, self.size = OUTSIDE.images[: size * batches], label, size
-
-    def __len__(self):
-        return -(-len(self.images) // self.size)
-
-    def __call__(self, epoch, start=0):
-        order = torch.randperm(len(self.images), generator=torch.Generator().manual_seed(-epoch))
-        for rows in order.split(self.size)[start:]:
-            yield self.images[rows], torch.full((len(rows),), self.label)
+        images = OUTSIDE.images[: size * batches]
+        super().__init__(images, torch.full((len(images),), label), size, turn=-1)
 
 
 def mlp():

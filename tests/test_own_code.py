@@ -286,5 +286,8 @@ def test_a_template_is_a_function_with_a_test_that_passes(tmp_path, monkeypatch,
     assert len((tmp_path / "mine.py").read_text().splitlines()) <= 30
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"]
     subprocess.run(words, check=True)
+    for name in ("lambda", "my-own"):
+        ended = CliRunner().invoke(app, ["new", kind, name])
+        assert (ended.exit_code, "name of a Python function" in ended.output) == (2, True)
     again = CliRunner().invoke(app, ["new", kind, "mine"])
     assert (again.exit_code, "mine.py is there already" in again.output) == (2, True)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from finished import collecting
 
 from osnb.base import tables as written
 from osnb.evidence import own_data, tables
@@ -84,14 +85,7 @@ def collected(monkeypatch, tmp_path):
             rows.append(
                 usual | {"also": "", "reader": "x", "protocol": "cifar10", "epochs": 100} | run
             )
-        notebook = "21_vaze_train"
-
-        def collect(name, size):
-            if name != notebook or size != "paper":
-                raise FileNotFoundError
-            return pd.DataFrame(rows)
-
-        monkeypatch.setattr(tables, "collect", collect)
+        collecting(monkeypatch, ("21_vaze_train", "paper"), rows)
         return own_data.table(resamples=20)
 
     return put
@@ -210,18 +204,30 @@ def test_a_training_in_two_precisions_stands_beside_itself(tmp_path, monkeypatch
     assert made["accuracy, float32"][2] == spread
 
 
+def test_networks_of_one_method_are_cells_of_their_own_and_have_precisions_of_their_own(
+    tmp_path, monkeypatch
+):
+    written.write(tmp_path / "scores.parquet", kim_scores(0), {})
+    run = KIM | {"run": "r", "path": str(tmp_path / "scores.parquet")}
+    both = pd.DataFrame([run, run | {"run": "s", "network": "resnet18"}])
+    monkeypatch.setattr(tables, "collect", lambda name, _: both if "kim" in name else both[:0])
+    monkeypatch.setattr(own_data, "OF", {"31_kim_train": own_data.OF["31_kim_train"]})
+    made = own_data.ours(resamples=20)
+    assert set(made["of"]) == {1}
+    assert set(made["run"]) == {"r", "s"}
+    assert own_data.precisions().empty  # nothing was trained in bfloat16
+    slim = both.assign(precision="bfloat16", network="resnet18")[:1]
+    monkeypatch.setattr(tables, "collect", lambda *_: pd.concat([both, slim]))
+    assert [*own_data.precisions()["network"]] == ["resnet18", ""]
+
+
 def test_a_far_set_of_few_classes_has_an_interval_over_images_and_others_one_over_classes(
     tmp_path, monkeypatch
 ):
     written.write(tmp_path / "scores.parquet", kim_scores(0), {})
     run = KIM | {"run": "r", "path": str(tmp_path / "scores.parquet")}
-
-    def collect(name, size):
-        if name != "31_kim_train":
-            raise FileNotFoundError
-        return pd.DataFrame([run, run | {"run": "oe", "method": "oe"}])
-
-    monkeypatch.setattr(tables, "collect", collect)
+    rows = [run, run | {"run": "oe", "method": "oe"}]
+    collecting(monkeypatch, ("31_kim_train", "paper"), rows)
     alone = {"place": "cifar", "task": "far", "source": "DTD", "images": "textures"}
     alone |= {"variation": 0.95, "rougher": "known", "solved": "solved"}
     monkeypatch.setattr(own_data.kim2021, "variation", lambda _: pd.DataFrame([alone]))
@@ -237,21 +243,20 @@ def test_a_far_set_of_few_classes_has_an_interval_over_images_and_others_one_ove
 
 
 def test_no_run_gives_no_row(monkeypatch):
-    def collect(*_):
-        raise FileNotFoundError
-
-    monkeypatch.setattr(tables, "collect", collect)
+    collecting(monkeypatch, None, [])
     made = own_data.table()
     assert len(made) == 0
     assert own_data.counted(made).startswith("0 of 0")
 
 
 def small_networks(monkeypatch, *runs):
-    """Runs of the fast regime, and one of another: (split, method, overrides, predictions)."""
+    """Runs of the fast regime, one of another and one of other images: (split, method, overrides,
+    predictions)."""
     found, scored = [], {}
-    for i, (split, method, overrides, pred) in enumerate([*runs, runs[0]]):
+    for i, (split, method, overrides, pred) in enumerate([*runs, runs[0], runs[0]]):
         columns = {"split": split, "seed": 0, "method": method}
-        columns["regime"] = "fast" if i < len(runs) else "strong"
+        columns["regime"] = "strong" if i == len(runs) else "fast"
+        columns["benchmark"] = "tinyimagenet" if i > len(runs) else "cifar10"
         stamp = {"columns": columns, "settings": {"epochs": 12}}
         found.append((i, stamp | {"parameters": {"overrides": overrides}}))
         table = pd.DataFrame({"role": ["known"] * 4 + ["unknown"] * 2, "pred": [*pred, 1, 1]})

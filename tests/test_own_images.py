@@ -1,7 +1,9 @@
 """Images, roles and losses of one's own: read, divided, refused, and examined before a run."""
 
+import ast
 import io
 import math
+import re
 from collections import Counter
 
 import numpy as np
@@ -211,6 +213,32 @@ def test_what_looks_at_a_run_does_not_run_its_loss(folder):
         user.settings("mine:other")
 
 
+@pytest.mark.parametrize("roles", ["= ['known', 'negative']", ": tuple = ('known', 'negative')"])
+def test_the_roles_of_a_loss_may_be_a_list_and_have_a_type(folder, roles):
+    (folder / "mine.py").write_text(f"ROLES{roles}\ndef mine(out, labels): ...\n")
+    assert user.taught("mine:mine") == ("known", "negative")
+
+
+@pytest.mark.parametrize(
+    "roles", ["('known')", "('known', 'unknown')", "[]", "[['known']]", "{'known': 1}", "known"]
+)
+def test_roles_of_a_loss_that_are_none_are_refused_with_those_there_are(folder, roles):
+    (folder / "mine.py").write_text(f"x = 1\nROLES = {roles}\ndef mine(out, labels): ...\n")
+    reason = r"mine\.py, line 2: ROLES .*'known'.*'negative'.*; got "
+    with pytest.raises(
+        ValueError, match=reason + re.escape(ast.unparse(ast.parse(roles, mode="eval")))
+    ):
+        user.taught("mine:mine")
+
+
+@pytest.mark.parametrize("default", ["BASE", "2 * 3", "{[]: 1}"])
+def test_a_default_that_is_no_literal_is_named_with_its_file_and_setting(folder, default):
+    (folder / "mine.py").write_text(f"BASE = 1\ndef mine(out, labels, *, b={default}): ...\n")
+    reason = rf"mine\.py, line 2: b needs a plain value, such as 0\.5; got {re.escape(default)}"
+    with pytest.raises(ValueError, match=reason):
+        user.settings("mine:mine")
+
+
 def test_the_dry_run_finds_broken_images_and_equal_ones_on_two_sides(folder):
     said = "\n".join(examined.benchmark(experiment(), Machine()))
     assert "known: 2 classes" in said
@@ -368,6 +396,30 @@ def test_new_images_have_the_pixels_that_the_same_files_have_in_the_data_set(fol
     assert [*listed.rows["sample"]] == ["images/c/3.png", "images/c/1.png"]
 
 
+def test_hidden_folders_hold_no_images(folder):
+    """Jupyter leaves .ipynb_checkpoints in every folder in which it opens a file."""
+    before = read(folder).rows
+    hidden = folder / "images" / ".ipynb_checkpoints" / "deep"
+    hidden.mkdir(parents=True)
+    (hidden / "seen.txt").touch()
+    Image.new("RGB", (12, 10)).save(hidden / "3.png")
+    pd.testing.assert_frame_equal(read(folder).rows, before)
+    new = datasets.new_images(folder / "images", shape=(3, 8, 8), resize=10)
+    assert sorted(new.rows["path"]) == sorted(before["path"])
+    assert [*datasets.conversions(folder / "images").values()] == [0, 0, 0, 0]
+    (folder / "images").rename(folder / "train")
+    (folder / "images" / ".ipynb_checkpoints").mkdir(parents=True)
+    (folder / "train").rename(folder / "images" / "train")
+    assert set(read(folder, roles="").rows["wnid"]) == {"a b", "c", "n", "u"}
+
+
+def test_a_folder_without_folders_of_classes_is_refused(folder):
+    (folder / "empty").mkdir()
+    for images in ("empty", "images/c"):
+        with pytest.raises(FileNotFoundError, match=f"{images} holds no folder named after a cl"):
+            read(folder, images=images)
+
+
 def test_new_images_that_are_not_there_or_twice_are_refused(folder):
     (folder / "list.csv").write_text("path\nimages/c/3.png\nimages//c/3.png\n")
     (folder / "empty").mkdir()
@@ -425,6 +477,8 @@ def test_a_window_that_is_not_given_is_64_pixels_of_a_short_side_as_long(folder)
     (folder / "my.yaml").write_text("roles: roles.csv\nimages: images\n")
     assert experiment().parts(Machine()).images.shape == (3, 64, 64)
     assert sized(experiment("crop=9").settings)["resize"] == 9
+    (folder / "my.yaml").write_text("roles: roles.csv\nimages: images\ncrop: 0\nresize: 0\n")
+    assert experiment("crop=0 resize=0").parts(Machine()).images.shape == (3, 64, 64)
 
 
 # What a pretraining could have seen
@@ -460,7 +514,7 @@ def test_random_weights_have_seen_nothing():
 def test_the_report_of_a_folder_says_of_each_run_what_its_pretraining_could_have_seen(
     tmp_path, monkeypatch
 ):
-    from osnb.base import tables
+    from osnb.base import stamps
     from osnb.book import record
     from osnb.book.report import strange
 
@@ -469,12 +523,34 @@ def test_the_report_of_a_folder_says_of_each_run_what_its_pretraining_could_have
     table = pd.DataFrame({"sample": classes, "class": classes, "source": "x", "group": ""})
     table = table.assign(label=[0, -2, -2, -2], role=["known", *["unknown"] * 3], pred=0, s=1.0)
     stamp = {"settings": {"network": {"backbone": TAG, "weights": "w.pth"}}}
-    monkeypatch.setattr("osnb.base.stamps.read", lambda _: stamp)
     run = {"notebook": "21_vaze_train", "run": "x", "state": "done"}
-    (tmp_path / "runs" / "21_vaze_train" / "x").mkdir(parents=True)
-    table.to_parquet(tmp_path / "runs" / "21_vaze_train" / "x" / "scores.parquet")
+    folder = tmp_path / "runs" / "21_vaze_train" / "x"
+    folder.mkdir(parents=True)
+    table.to_parquet(folder / "scores.parquet")
+    stamps.write(folder / "scores.json", {key: of() for key, of in stamps.NEEDED.items()} | stamp)
     monkeypatch.setattr(record, "everything", lambda: [run, run | {"run": "not done"}])
     text = strange.build().read_text()
     assert "<td>no: octopus; not known: crosshatched; yes: tiger</td>" in text
     assert "unknown classes in the pretraining" in text
-    assert tables.read(tmp_path / "runs/21_vaze_train/x/scores.parquet").attrs == stamp
+
+
+def test_a_report_of_a_folder_reads_tables_without_stamp_and_where_it_fails_the_old_one_stays(
+    tmp_path, monkeypatch
+):
+    from osnb.book import record
+    from osnb.book.report import strange
+
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    file = tmp_path / "runs" / "21_vaze_train" / "x" / "scores.parquet"
+    file.parent.mkdir(parents=True)
+    run = {"notebook": "21_vaze_train", "run": "x", "state": "done"}
+    monkeypatch.setattr(record, "everything", lambda: [run])
+    table = pd.DataFrame({"sample": ["a"], "class": ["cat"], "source": "x", "group": ""})
+    table = table.assign(label=-2, role="unknown", pred=0, s=1.0)
+    table.to_parquet(file)  # somebody else's
+    made = strange.build()
+    assert "<td>x</td>" in made.read_text()
+    file.write_bytes(file.read_bytes()[:40])
+    with pytest.raises(ValueError, match="parquet"):
+        strange.build()
+    assert "<td>x</td>" in made.read_text()

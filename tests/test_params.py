@@ -1,36 +1,23 @@
 """Params files hold against what their notebooks, readers and the papers say."""
 
-import os
-import pickle
 import re
 from itertools import chain
 
-import numpy as np
 import pytest
 import torch
 import yaml
-from scipy.io import savemat
+from test_datasets import make_cifar, make_svhn
 
 from osnb import datasets, experiment, models, protocols
 from osnb.base import workbook
 from osnb.book import run
 from osnb.book.run import needs
-from osnb.datasets.vision import torchvision
 from osnb.evidence import tables
 from osnb.experiment import layers
 from osnb.protocols import hierarchy
 from osnb.protocols.kim import far_classes
 
 FILES = sorted((workbook.root() / "params").glob("*/*.yaml"))
-SOURCES = sorted((workbook.root() / "notebooks").glob("*.ipynb"))
-
-
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
-def test_the_defaults_of_a_notebook_are_a_params_file_of_the_miniature(source):
-    defaults = workbook.declared(source)
-    file = workbook.root() / "params" / source.stem / f"{defaults['run']}.yaml"
-    assert run.plan(file).parameters == defaults
-    assert defaults["size"] == "mini"
 
 
 def test_each_line_of_repeats_matches_runs_and_asks_for_seeds_or_all_splits_of_their_benchmark():
@@ -109,32 +96,20 @@ def archives(root, protocol):
         objects = [name + "-101" * name.endswith(cut) for name in objects]
         touch(root / "256_ObjectCategories", *objects, "257.clutter")
         return
-    cifar = torchvision.datasets.CIFAR100
-    folder = root / cifar.base_folder
-    folder.mkdir(parents=True)
-    content = {"data": np.zeros((100, 3072), np.uint8), "fine_labels": list(range(100))}
-    for file, _ in cifar.train_list + cifar.test_list:
-        (folder / file).write_bytes(pickle.dumps(content))
-    names = {cifar.meta["key"]: CIFAR100.split()}
-    (folder / cifar.meta["filename"]).write_bytes(pickle.dumps(names))
+    make_cifar(root, "CIFAR100", CIFAR100.split())
+    make_svhn(root, range(1, 11))
     touch(root, *(f"train/{wnid}/images" for wnid in hierarchy.TINY_IMAGENET))
     lines = [f"{i}.JPEG\t{wnid}\t0\t0\t62\t62\n" for i, wnid in enumerate(hierarchy.TINY_IMAGENET)]
     (root / "val").mkdir()
     (root / "val/val_annotations.txt").write_text("".join(lines))
-    for split in ("train", "test"):
-        digits = {"X": np.zeros((32, 32, 3, 10), np.uint8), "y": np.arange(1, 11)[:, None]}
-        savemat(root / f"{split}_32x32.mat", digits)
     touch(root / "lsun", *SCENES.split())
     textures = protocols.PROTOCOLS["cifar40"]().query("source == 'DTD'")["wnid"]
     touch(root / "dtd/images", *textures)
 
 
 @pytest.fixture
-def readers(tmp_path, monkeypatch):
+def readers(tmp_path, no_official_hashes):
     """Gives the readers of a run as its notebook does, by name, over `archives`."""
-    there = lambda path, md5=None: os.path.isfile(path)  # noqa: E731
-    monkeypatch.setattr(torchvision.datasets.cifar, "check_integrity", there)
-    monkeypatch.setattr(torchvision.datasets.svhn, "check_integrity", there)
 
     def read(protocol, names):
         root = tmp_path / protocol

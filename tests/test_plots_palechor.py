@@ -221,8 +221,8 @@ def test_history_lines_are_the_mean_over_seeds():
 
 def test_densities_count_every_sample_once_and_have_area_one():
     table = many_runs()
-    for edges in ("common", "own"):
-        bars = binned(table, edges=edges)
+    for edges in ({"bins": np.linspace(0, 1, 8)}, {"edges": "common"}, {"edges": "own"}):
+        bars = binned(table, **edges)
         widths = (bars["right"] - bars["left"]) * bars["density"]
         keys = [bars[column] for column in ("benchmark", "method", "role")]
         np.testing.assert_allclose(widths.groupby(keys).sum(), 1)

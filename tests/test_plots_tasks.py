@@ -98,15 +98,6 @@ def test_without_resamples_a_task_has_no_interval():
     assert points[["low", "high"]].isna().all(axis=None)
 
 
-def test_a_density_has_area_one_and_counts_its_samples(scores):
-    points = binned(scores, 7)
-    for key, part in points.groupby(["place", "printed", "kind"]):
-        width = part["right"] - part["left"]
-        assert (part["density"] * width).sum() == pytest.approx(1)
-        same = (scores[["place", "printed", "kind"]] == list(key)).all(axis=1)
-        assert part["samples"].sum() == same.sum()
-
-
 def test_a_cell_is_the_mean_of_the_runs_and_a_row_adds_up_to_one(means):
     points = kim2021.mean_softmax(means, CLASSES, at_most=9)
     names = CLASSES.set_index("name")

@@ -85,6 +85,8 @@ def test_another_test_set_gives_the_table_that_a_training_with_it_gives(small, o
         (["small"], "name other test sets"),
         (["small", "-p", "epochs=3"], "name other test sets"),
         (["small", "-p", "seed=3"], "name other test sets"),
+        (["small", "-p", "benchmark=cifar10"], "name other test sets"),
+        (["small", "-p", "validation=whole"], "name other test sets"),
         (["smal", "--also", "glyphs"], "there are: 21_vaze_train/small"),
         ([], "need a finished RUN, or --benchmark"),
         (["--benchmark", "own/21_vaze_train/small.yaml"], "names no weights"),
@@ -93,6 +95,7 @@ def test_another_test_set_gives_the_table_that_a_training_with_it_gives(small, o
             "no such file: x.pt",
         ),
         (["--benchmark", "x.yaml", "--weights", "x.pt"], "no such file: x.yaml"),
+        (["--benchmark", "own/mine.yaml"], "give --weights FILE"),
         (["small", "--also", "glyps"], "'glyps' is not one of"),
         (["--benchmark", "own/21_vaze_train/small.yaml", "--weights", "no.pt"], "tensors by name"),
         (["small", "--weights", "x.pt"], "need a finished RUN, or --benchmark"),
@@ -100,6 +103,7 @@ def test_another_test_set_gives_the_table_that_a_training_with_it_gives(small, o
 )
 def test_what_predict_cannot_do_is_refused_and_leaves_nothing(words, reason, small, out):
     (out / "no.pt").write_text("no weights")
+    (out / "own" / "mine.yaml").write_text("protocol: roles_csv\n")
     there = sorted(out.rglob("*"))
     code, _, why = osnb("predict", *words)
     assert code == 2

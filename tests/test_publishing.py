@@ -48,6 +48,13 @@ def test_the_citation_is_this_projects_with_the_runs_date_and_papers(published):
     assert len(stated["references"]) == 3
 
 
+def test_the_citation_gives_the_commit_of_the_run_that_was_made_last(published):
+    runs = {"a": {"finished": "2026-01-02", "commit": "1"}, "b": {"finished": "2026-01-01"}}
+    for b in ({"commit": "f"}, {}):
+        stated = yaml.safe_load(publishing._citation(runs | {"b": runs["b"] | b}))
+        assert (stated["date-released"], stated["commit"]) == ("2026-01-02", "1")
+
+
 def test_bibtex_has_the_methods_of_each_table_and_no_other(published):
     text = published[0].read("methods.bib").decode()
     entries = dict(re.findall(r"@inproceedings\{(\w+),\n(.*?)\n\}", text, re.DOTALL))
@@ -69,9 +76,11 @@ def test_every_source_of_a_method_has_a_link_and_a_year():
 def test_codecheck_lists_the_artefacts_among_the_runs(published, monkeypatch):
     folder = workbook.out() / "figures" / "13_fixture_results" / "small"
     made = {"paper": "p", "artefact": "Table 1", "title": "t", "run": "small", "file": "table"}
-    rows = pd.DataFrame([made | {"kind": "table", "folder": folder}])
+    photographs = made | {"kind": "figure", "file": "photographs"}  # kept as png, by itself
+    rows = [made | {"kind": "table"}, photographs]
+    rows = pd.DataFrame(rows).assign(folder=folder)
     monkeypatch.setattr(gallery, "artefacts", lambda *_: rows)
-    runs = {"13_fixture_results/small": {}}
+    runs = {"13_fixture_results/small": {"outputs": {"table.csv": "0" * 64}}}
     stated = yaml.safe_load(publishing._codecheck(runs))
     assert stated["version"].startswith("https://codecheck.org.uk/spec")
     (entry,) = stated["manifest"]

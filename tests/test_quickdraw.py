@@ -84,12 +84,14 @@ def test_a_broken_file_is_refused_with_its_path(tmp_path, monkeypatch):
         verified(broken)
     monkeypatch.setattr(workbook, "PACKAGE", tmp_path)
     assert (doctor.drawings().state, str(broken) in doctor.drawings().found) == ("fail", True)
+    assert "fresh clone" in doctor.drawings().advice
     broken.unlink()
     assert (doctor.drawings().state, str(broken) in doctor.drawings().found) == ("fail", True)
 
 
 def test_the_doctor_counts_them():
-    assert doctor.drawings()[1:3] == (
+    assert doctor.drawings()[:3] == (
+        "drawings",
         "ok",
         "Quick, Draw!, 68,871 of 345 classes, checksum right",
     )

@@ -17,13 +17,15 @@ import pandas as pd
 import psutil
 import pytest
 import torch
+from trained import Shuffled, weights
 
 from osnb import losses, models, train
 from osnb.losses import class_weights
 from osnb.train import checkpoint, ranks
 
 pytestmark = pytest.mark.slow
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # as a notebook's functions are
+for module in (sys.modules[__name__], sys.modules[Shuffled.__module__]):
+    cloudpickle.register_pickle_by_value(module)  # as a notebook's functions are
 
 IMAGES = torch.rand(50, 3, 16, 16, generator=torch.Generator().manual_seed(1))
 LABELS = torch.randint(-1, 3, (50,), generator=torch.Generator().manual_seed(2))
@@ -32,18 +34,9 @@ ENTROPIC = losses.LOSSES.bind("entropic", weight=1.0)
 BACKGROUND = losses.LOSSES.bind("background", weights=WEIGHTS, division="weights")
 
 
-class Batches:
+def batches(count=50):
     """Four batches, the last of 2, or of 1 where `count` is 49."""
-
-    def __init__(self, count=50):
-        self.count = count
-
-    def __len__(self):
-        return 4
-
-    def __call__(self, epoch, start=0):
-        order = torch.randperm(self.count, generator=torch.Generator().manual_seed(epoch))
-        return [(IMAGES[rows], LABELS[rows]) for rows in order.split(16)[start:]]
+    return Shuffled(IMAGES[:count], LABELS[:count], 16)
 
 
 def mlp():
@@ -69,11 +62,7 @@ def fit(model, directory, *, loss=ENTROPIC, count=50, **changes):
         "directory": directory,
         "seed": 5,
     }
-    return train.fit(model, loss, Batches(count), **(settings | changes))
-
-
-def weights(model):
-    return torch.cat([p.detach().flatten() for p in model.parameters()])
+    return train.fit(model, loss, batches(count), **(settings | changes))
 
 
 @pytest.mark.parametrize("loss", [ENTROPIC, BACKGROUND], ids=["entropic", "weighted background"])
@@ -94,7 +83,7 @@ def test_with_batch_norm_they_train_as_one_that_takes_two_halves(tmp_path):
     optimizer, means = torch.optim.SGD(other.parameters(), lr=0.1, momentum=0.9), []
     for epoch in (1, 2, 3):
         total = 0.0
-        for step, (images, labels) in enumerate(Batches()(epoch)):
+        for step, (images, labels) in enumerate(batches()(epoch)):
             optimizer.param_groups[0]["lr"] = 0.1 * train.cosine((epoch - 1 + step / 4) / 3)
             optimizer.zero_grad()
             for rows in torch.arange(len(labels)).tensor_split(2):

@@ -5,8 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -95,18 +95,19 @@ def test_a_killed_writer_leaves_the_old_file_whole(tmp_path):
     assert path.read_text() == "old"
 
 
-def test_readers_never_see_a_part(tmp_path):
-    path, sizes = tmp_path / "numbers.json", set()
-    workbook.write_json(path, {"n": [0] * 20_000})
-    code = (
-        "import sys\nfrom pathlib import Path\nfrom osnb.base import workbook\n"
-        "for n in range(60):\n    workbook.write_json(Path(sys.argv[1]), {'n': [n % 10] * 20_000})"
-    )
-    writer = subprocess.Popen([sys.executable, "-c", code, path])
-    while writer.poll() is None:
-        sizes.add(len(json.loads(path.read_text())["n"]))
-        time.sleep(0.001)
-    assert sizes == {20_000}
+def test_readers_see_the_old_file_until_the_new_one_is_whole(tmp_path, monkeypatch):
+    path, seen, rename = tmp_path / "numbers.json", [], Path.replace
+
+    def replace(aside, there):
+        seen.append([json.loads(file.read_text())["n"] for file in (there, aside)])
+        return rename(aside, there)
+
+    workbook.write_json(path, {"n": 0})
+    monkeypatch.setattr(Path, "replace", replace)
+    for n in (1, 2):
+        workbook.write_json(path, {"n": n})
+    assert seen == [[0, 1], [1, 2]]
+    assert json.loads(path.read_text()) == {"n": 2}
 
 
 def test_equal_content_gives_equal_json_whatever_its_order(tmp_path):
@@ -285,26 +286,6 @@ def test_what_has_no_golden_is_compared_by_all_numerical_code(project, package):
 # Parameters
 
 
-def test_what_a_notebook_declares_are_names_and_literals(project):
-    path = project.add("works", "90_works")
-    expected = {"run": "small", "size": "mini", "seed": 0, "rate": 0.5, "word": "blue"}
-    assert workbook.declared(path) == expected
-
-
-@pytest.mark.parametrize(
-    ("fixture", "reason"),
-    [
-        ("without_parameters", "it has 0"),
-        ("two_parameters_cells", "it has 2"),
-        ("computed_default", "default of 'half' must be a literal, .*; got rate / 2"),
-    ],
-)
-def test_a_notebook_declares_its_parameters_in_one_cell_of_literals(project, fixture, reason):
-    path = project.add(fixture, "90_fixture")
-    with pytest.raises(ValueError, match=reason):
-        workbook.declared(path)
-
-
 @pytest.mark.parametrize(
     ("value", "default", "expected"),
     [(3, 0, 3), (2, 0.5, 2.0), (0.25, 0.5, 0.25), ("a", "b", "a"), (True, False, True)],
@@ -318,12 +299,7 @@ def test_a_value_of_the_right_type_passes(value, default, expected):
 @pytest.mark.parametrize(
     ("value", "default", "reason"),
     [
-        ("1e-3", 0.5, "write 1.0e-3"),
-        (0.5, 3, "'x' of 90_works is int, such as 3; got 0.5"),
-        (True, 3, "got True"),
-        (True, 0.5, "got True"),
-        (3, "a", "is str"),
-        (None, "a", "got None"),
+        (True, 0.5, "'x' of 90_works is float, such as 0.5; got True"),
         (1, True, "is bool"),
         ("a", ["a"], "is list"),
     ],
@@ -351,18 +327,9 @@ def test_a_run_is_called_after_its_params_file(names, project):
     assert run.follows["parameters"] == {name: names[name] for name in names if name != "np"}
 
 
-def test_what_differs_from_the_params_file_joins_the_name(names):
-    run = runs.begin("90_works", names | {"seed": 3, "word": "a/b"})
-    assert run.name == "small-seed3-worda=2Fb"
-    assert run.follows["parameters"]["run"] == run.name
-
-
-def test_a_run_that_is_called_by_its_full_name_keeps_it(names):
-    assert runs.begin("90_works", names | {"run": "small-seed3", "seed": 3}).name == "small-seed3"
-
-
 def test_a_default_that_the_params_file_replaces_counts_as_a_difference(names):
-    assert runs.begin("90_works", names | {"rate": 0.5}).name == "small-rate0.5"
+    run = runs.begin("90_works", names | {"rate": 0.5})
+    assert run.name == run.follows["parameters"]["run"] == "small-rate0.5"
 
 
 def test_a_value_of_another_type_opens_no_run(names, project):
@@ -461,3 +428,8 @@ def test_equal_seeds_give_equal_draws():
         return random.random(), np.random.rand(), torch.rand(1).item()  # noqa: NPY002
 
     assert draws() == draws()
+
+
+@pytest.mark.parametrize("name", ["osnb/../../outside.py", f"osnb/{'x' * 300}"])
+def test_names_of_a_strange_archive_lead_to_no_file_outside_of_the_package(name):
+    assert follows.now(name, "90_it") == ""

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 
+import late
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -283,16 +284,6 @@ def test_what_an_experiment_could_not_do_is_refused_before_it_starts(file, overr
     assert str(path) in str(refused.value)
 
 
-def test_a_plan_is_made_or_refused_before_torch_and_pandas_are_imported():
-    code = (
-        "import sys\nfrom osnb.base import workbook\nfrom osnb.book import run\n"
-        f"run.plan(workbook.root() / 'params' / '{SOFTMAX}.yaml', {{'epochs': 20}})\n"
-        "print(*sorted({'torch', 'pandas'} & sys.modules.keys()))"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "\n"
-
-
 def test_settings_that_a_training_notebook_does_not_declare_go_into_its_overrides():
     file = workbook.root() / "params" / f"{SOFTMAX}.yaml"
     plan = run.plan(file, {"seed": "3", "epochs": "20"})
@@ -371,6 +362,30 @@ def test_a_run_is_done_once_until_something_changes(works, project):
     assert not run.done(plan)
 
 
+def test_a_run_made_anew_is_not_said_to_have_gone_on(works, project, monkeypatch):
+    plan, cell = run.plan(works), {"state": "done"}
+    seen = []
+
+    def through(plan, _limit):
+        here = runs.begin(plan.notebook, plan.parameters)
+        seen.append(record.read(here.directory)["resumed"])
+        pq.write_table(pa.table({"epoch": [1, 2]}), here.directory / "history.parquet")
+        return cell
+
+    run.execute(plan, through=through)
+    run.execute(plan, through=through)
+    project.add("trains_without_scores", "90_works")  # other code
+    run.execute(run.plan(works), through=through)
+    assert seen == [0, 2, 0]
+
+
+def test_seconds_of_grace_that_are_no_number_are_refused_by_name():
+    code = [sys.executable, "-c", "import osnb.book.run.kernels"]
+    env = os.environ | {"OSNB_GRACE": "soon"}
+    ended = subprocess.run(code, capture_output=True, text=True, env=env)
+    assert "OSNB_GRACE is a number of seconds; got 'soon'" in ended.stderr
+
+
 def test_a_run_that_lost_a_file_or_a_part_of_one_is_not_done(works):
     plan = run.plan(works)
     run.execute(plan)
@@ -444,21 +459,23 @@ def test_a_training_run_without_scores_has_failed(project):
     assert "wrote no scores.parquet" in end["error"]["value"]
 
 
-def test_a_run_that_is_too_late_is_interrupted_and_has_failed(project):
+def test_a_run_that_is_too_late_is_interrupted_and_has_failed(project, monkeypatch):
+    monkeypatch.setattr("threading.Event.wait", late.wait)
     project.add("waits", "90_waits")
     plan = run.plan(project.write("90_waits", "run: small\n"))
-    end = run.execute(plan, limit=8)
+    end = run.execute(plan, limit=late.LIMIT)
     assert end["state"] == "failed"
-    assert (end["error"]["name"], end["error"]["value"]) == ("TimeLimit", "not done after 8 s")
-    assert end["error"]["cell"] in (1, 2, 3, 4)  # on a busy machine eight seconds do not reach 4
+    assert (end["error"]["name"], end["error"]["value"]) == ("TimeLimit", "not done after 4 s")
+    assert end["error"]["cell"] == 4
 
 
 def test_one_that_does_not_heed_the_interrupt_is_killed(project, monkeypatch):
+    monkeypatch.setattr("threading.Event.wait", late.wait)
     monkeypatch.setattr(run.kernels, "GRACE", 0.5)
     project.add("hangs", "90_hangs")
-    end = run.once(run.plan(project.write("90_hangs", "run: small\n")), limit=4)
+    end = run.once(run.plan(project.write("90_hangs", "run: small\n")), limit=late.LIMIT)
     assert (end["state"], end["error"]["name"]) == ("failed", "TimeLimit")
-    assert end["attempts"] == []
+    assert (end["error"]["cell"], end["attempts"]) == (4, [])
 
 
 def test_a_kernel_that_died_is_started_again_but_not_for_ever_and_its_cell_is_named(project):
@@ -493,7 +510,7 @@ def test_a_run_that_is_stopped_says_so_and_leaves_no_kernel(project, sign, state
     kernel = int(_wait_for(directory / "begun.txt"))
     pids = [kernel, psutil.Process(kernel).ppid()]
     owner.send_signal(getattr(signal, sign))
-    owner.communicate(timeout=30)
+    owner.communicate(timeout=600)
     assert json.loads((directory / "run.json").read_text())["state"] == state
     assert record.read(directory)["state"] == "interrupted"
     for _ in range(200):
@@ -710,13 +727,6 @@ def test_a_variant_is_no_input_and_another_seed_is_one(collects, project):
     second = scores(0.25, name="one-seed3", epochs=10, seed=3)
     scores(0.125, name="one-epochs20", epochs=20)
     assert run.inputs(plan) == {"one": first, "one-seed3": second}
-
-
-def test_a_run_takes_the_place_of_its_published_copy(collects):
-    plan, scores = collects
-    scores(0.5, base="figures")
-    latest = scores(0.25)
-    assert run.inputs(plan) == {"one": latest}
 
 
 def test_a_results_notebook_is_done_until_its_inputs_change(collects):
@@ -943,6 +953,23 @@ def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch, number):
         pass
 
 
+@pytest.mark.skipif(os.geteuid() > 0, reason="only root can become another user")
+def test_a_lock_of_another_user_is_said_to_be_one(tmp_path):
+    run_of_root = tmp_path / "runs/90_works/small"
+    with record.lock(run_of_root):
+        pass
+    (file,) = (tmp_path / "runs/.locks/90_works").iterdir()
+    file.chmod(0o644)
+    for folder in (tmp_path, *tmp_path.parents):
+        folder.chmod(folder.stat().st_mode | 0o755)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(OSError, match=f"{file} is another user's"), record.lock(run_of_root):
+            pass
+    finally:
+        os.seteuid(0)
+
+
 OPTIONS = "from pandas._config import config\n"
 OPTIONS += "said = {name: config.get_option(name) for name in config._registered_options}"
 
@@ -957,10 +984,3 @@ def test_pandas_prints_in_the_next_kernel_as_in_the_first(tmp_path):
     assert [ends[0], ends[2]] == [("ok", "False"), ("ok", "True")]
     assert ends[1] == ends[3]
     assert "'display.max_columns': 20," in ends[1][1]
-
-
-def test_nothing_is_kept_for_the_next_kernel_that_asks_for_the_notebook():
-    names = "from osnb.book.kernel import SLOW; [importlib.import_module(name) for name in SLOW]"
-    code = f"import importlib, sys; {names}; print('ipywidgets' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"

@@ -71,24 +71,21 @@ def test_conda_installs_the_lock_and_then_this_package():
     assert "pip" in ENVIRONMENT
 
 
+def planned(*words):
+    """What make would do."""
+    how = {"cwd": ROOT, "capture_output": True, "text": True, "check": True, "env": ENV}
+    return subprocess.run(["make", "--dry-run", *words], **how).stdout
+
+
 @pytest.mark.parametrize("goal", ["reproduce", "test", "quick", "lab", "outputs"])
 def test_every_goal_sets_up_the_environment_first(goal):
-    plan = subprocess.run(
-        ["make", "--dry-run", "--always-make", goal],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-        env=ENV,
-    ).stdout
+    plan = planned("--always-make", goal)
     assert -1 < plan.find("-m venv .venv") < plan.find("requirements.lock") < len(plan)
     assert plan.rfind("> .venv/ready") < plan.rfind(".venv/bin/")
 
 
 def test_every_notebook_is_checked_and_results_never_see_what_training_has_just_made():
-    plan = subprocess.run(
-        ["make", "--dry-run", "test"], cwd=ROOT, capture_output=True, text=True, check=True, env=ENV
-    ).stdout
+    plan = planned("test")
     notebooks = re.findall(r"notebooks/\w+\.ipynb", plan)
     names = sorted(f"notebooks/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb"))
     assert sorted(notebooks) == names
@@ -98,9 +95,7 @@ def test_every_notebook_is_checked_and_results_never_see_what_training_has_just_
 
 
 def test_texts_are_held_against_scores_unless_these_are_known_to_be_others(tmp_path):
-    plan = subprocess.run(
-        ["make", "--dry-run", "test"], cwd=ROOT, capture_output=True, text=True, check=True, env=ENV
-    ).stdout
+    plan = planned("test")
     (asked,) = set(re.findall(r"(OSNB_STRICT=\$\(.*echo 1\)) ", plan))
     assert plan.count(asked) == plan.count("--nbval-lax") == 2
 

@@ -110,6 +110,17 @@ def test_of_no_sample_nothing_is_known():
     assert metrics.exact_interval(0, 0) == (0.0, 1.0)
 
 
+@pytest.mark.parametrize("count", [-1, 4])
+def test_no_share_is_below_0_or_above_1(count):
+    with pytest.raises(ValueError, match=f"count is from 0 to 3; got {count}"):
+        metrics.exact_interval(count, 3)
+
+
+def test_a_promise_that_there_is_not_is_refused_by_its_name():
+    with pytest.raises(ValueError, match="promise is one of bound, conformal; got 'always'"):
+        metrics.tpr_threshold(np.arange(100.0), tpr=0.9, promise="always")
+
+
 # What they promise
 
 

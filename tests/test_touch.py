@@ -3,8 +3,6 @@
 import base64
 import json
 import re
-import subprocess
-import sys
 
 import anywidget
 import numpy as np
@@ -117,11 +115,3 @@ def test_a_notebook_keeps_no_numbers_and_frames_the_page_for_those_without_a_ker
     widget.send = sent.append
     widget._handle_custom_msg("data", [])
     assert sent[0]["networks"].keys() == {*networks.METHODS}
-
-
-def test_showing_the_pad_needs_no_torch():
-    code = (
-        "import sys; from osnb.teach import touch; touch.page('pad'); print('torch' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"

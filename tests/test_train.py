@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from trained import Shuffled, weights
 
 from osnb import losses, models, train
 from osnb.train import checkpoint
@@ -24,18 +25,7 @@ LABELS = torch.randint(-1, 3, (50,), generator=torch.Generator().manual_seed(2))
 LOSS = losses.LOSSES.bind("entropic", weight=1.0)
 
 
-class Shuffled:
-    """Batches of 16 whose order follows from the epoch."""
-
-    def __len__(self):
-        return 4
-
-    def __call__(self, epoch, start=0):
-        order = torch.randperm(50, generator=torch.Generator().manual_seed(epoch))
-        return [(IMAGES[rows], LABELS[rows]) for rows in order.split(16)[start:]]
-
-
-batches = Shuffled()
+batches = Shuffled(IMAGES, LABELS, 16)
 
 
 def in_order(_):
@@ -62,10 +52,6 @@ def fit(model, directory, **changes):
     return train.fit(model, **given)
 
 
-def weights(model):
-    return torch.cat([p.detach().flatten() for p in model.parameters()])
-
-
 def test_fit_is_the_plain_loop(tmp_path):
     model = new_model()
     model.trunk[-1].p = 0.0
@@ -84,27 +70,6 @@ def test_fit_is_the_plain_loop(tmp_path):
         means.append(np.mean(values))
     assert torch.equal(weights(model), weights(other))
     assert history["loss"].tolist() == pytest.approx(means, rel=1e-6)
-
-
-@pytest.mark.parametrize("stopped_after", [1, 3])
-def test_a_run_that_continues_ends_with_the_same_bytes(tmp_path, stopped_after):
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    straight, history = (model := new_model()), fit(model, whole)
-
-    def stop(_):
-        stop.calls += 1
-        if stop.calls > stopped_after:
-            raise KeyboardInterrupt
-        return {"size": 0.0}
-
-    stop.calls = 0
-    with pytest.raises(KeyboardInterrupt):
-        fit(new_model(), broken, validate=stop)
-    assert len(pd.read_parquet(broken / "history.parquet")) == stopped_after
-    resumed = new_model()
-    continued = fit(resumed, broken)
-    assert torch.equal(weights(resumed), weights(straight))
-    pd.testing.assert_frame_equal(continued.drop(columns="size"), history.drop(columns="size"))
 
 
 def scripted(values):
@@ -161,7 +126,7 @@ def test_weights_that_are_not_finite_are_not_kept_within_an_epoch(tmp_path):
         return out.logits.sum(dim=1) * (float("nan") if loss.steps > 2 else 1e-3)
 
     loss.steps = 0
-    with pytest.raises(FloatingPointError, match="step 3 of epoch 1"):
+    with pytest.raises(FloatingPointError, match=r"step 3 of epoch 1: [^;]*\)$"):  # none is kept
         fit(new_model(), tmp_path, loss=loss, every=0.0)
     for name in ("checkpoint.pt", "previous.pt"):
         state = checkpoint.load(tmp_path / name)
@@ -238,6 +203,7 @@ class Stopping(Shuffled):
     """Batches that interrupt this process when the nth of them is asked for."""
 
     def __init__(self, after):
+        super().__init__(IMAGES, LABELS, 16)
         self.after, self.calls = after, 0
 
     def __call__(self, epoch, start=0):

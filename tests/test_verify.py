@@ -5,10 +5,12 @@ import random
 import shutil
 
 import pytest
-from finished import finish, paper
+from finished import finish, paper, sign
+from test_cli import osnb
 
 from osnb.base import stamps, tables, workbook
 from osnb.book.verify import VERDICTS, params_file, verify
+from osnb.train import checkpoint
 
 RESULT = "figures/13_fixture_results/small/table"
 TRAINED = ("figures/12_fixture_train/small", "figures/12_fixture_train/small-seed1")
@@ -51,10 +53,14 @@ def test_a_file_that_was_edited_or_is_gone(folder):
 
 
 def test_a_flipped_bit_in_any_file_of_figures_and_runs(project):
-    paper(project)
+    directory = paper(project)[0]
+    checkpoints = {checkpoint.CURRENT, checkpoint.PREVIOUS, checkpoint.BEST}
+    for name in checkpoints:
+        checkpoint.save({"model": {}, "epoch": 1}, directory / name)
+    sign(directory)
     files = [x for base in ("figures", "runs") for x in (project.folder / base).rglob("*")]
     files = [x for x in files if x.is_file() and ".locks" not in x.parts]
-    assert {"run.json", "begun.json", "executed.ipynb", "checkpoint.pt"} < {x.name for x in files}
+    assert {"run.json", "begun.json", "executed.ipynb"} | checkpoints < {x.name for x in files}
     draw = random.Random(0)
     for file in files:
         content = file.read_bytes()
@@ -235,19 +241,12 @@ def test_a_table_made_from_another_notebooks_csv_follows_while_that_is_the_same(
 
 
 def test_the_command_prints_json_alone_or_writes_a_file_as_well(folder, tmp_path, monkeypatch):
-    import typer
-    from typer.testing import CliRunner
-
-    from osnb.book.cli.more import verify as command
-
     monkeypatch.chdir(tmp_path)
-    app = typer.Typer()
-    app.command()(command)
     (folder / "13_fixture_results/small/table.csv").write_text("seed\n7\n")
-    ended = CliRunner().invoke(app, ["--json", "-"])
-    assert ended.exit_code == 1
-    assert json.loads(ended.output) == verify()
+    code, out, err = osnb("verify", "--json", "-")
+    assert (code, err) == (1, "")
+    assert json.loads(out) == verify()
     assert not (tmp_path / "-").exists()
-    ended = CliRunner().invoke(app, ["--json", "x.json"])
+    out = osnb("verify", "--json", "x.json")[1]
     assert json.loads((tmp_path / "x.json").read_text()) == verify()
-    assert ended.output.splitlines()[-1] == "7 artefacts: 6 follows, 1 edited"
+    assert out.splitlines()[-1] == "7 artefacts: 6 follows, 1 edited"

@@ -3,9 +3,10 @@
 import gc
 import html
 import itertools
+import queue
 import threading
-import time
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -308,14 +309,23 @@ def test_the_live_figure_follows_the_history_while_it_grows_and_ends_with_all_of
 
 
 def test_a_figure_that_takes_long_to_draw_is_drawn_seldom(tmp_path, shown, monkeypatch):
+    pauses = queue.SimpleQueue()
+
+    class Pausing(threading.Event):
+        def wait(self, pause):
+            pauses.put(pause)
+            return super().wait(pause)
+
+    parts = SimpleNamespace(Event=Pausing, Thread=threading.Thread)
+    monkeypatch.setattr(widgets, "threading", parts)
     monkeypatch.setattr(widgets.time, "thread_time", itertools.count(0, 1000).__next__)
+    write(tmp_path / "history.parquet", 1)
     with widgets.live(tmp_path, seconds=0.01):
-        write(tmp_path / "history.parquet", 1)
-        assert not shown.changed.wait(0.5) or len(shown.figures) == 1  # then it rests for hours
-        write(tmp_path / "history.parquet", 2)
-        time.sleep(0.5)
-        assert len(shown.figures) <= 1
-    assert len(shown.figures[-1].axes[0].lines[0].get_xdata()) == 2  # the end is always shown
+        waited = [pauses.get(timeout=600) for _ in range(2)]
+        write(tmp_path / "history.parquet", 2)  # while it rests for hours
+    assert waited == [0.01, widgets.RESTS * 1000]
+    lengths = [len(figure.axes[0].lines[0].get_xdata()) for figure in shown.figures]
+    assert lengths == [1, 2]  # the end is always shown
 
 
 def test_an_interrupt_is_told_and_passed_on_and_the_thread_ends(tmp_path, shown, capsys):

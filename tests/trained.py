@@ -1,5 +1,6 @@
-"""A small network trained on the digits, for the tests of scoring rules."""
+"""A small network trained on the digits, for tests of scoring rules; batches for all trainings."""
 
+import math
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -13,6 +14,35 @@ from osnb.models import Network
 from osnb.protocols.vaze import digit_classes
 
 KNOWN = 5  # digits 0 to 4; 5 and 6 are negative, 7 to 9 unknown
+
+
+class Shuffled:
+    """Batches whose order follows from the epoch; `stop` interrupts after so many.
+
+    Args:
+        turn: of the seeds' sign, for another order than that of others.
+    """
+
+    def __init__(self, images, labels, size, *, stop=math.inf, turn=1):
+        self.images, self.labels, self.size = images, labels, size
+        self.left, self.turn = stop, turn
+
+    def __len__(self):
+        return -(-len(self.labels) // self.size)
+
+    def __call__(self, epoch, start=0):
+        seeded = torch.Generator().manual_seed(self.turn * epoch)
+        order = torch.randperm(len(self.labels), generator=seeded)
+        for rows in order.split(self.size)[start:]:
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+            yield self.images[rows], self.labels[rows]
+
+
+def weights(model):
+    """All of them, as one row."""
+    return torch.cat([p.detach().flatten() for p in model.parameters()])
 
 
 class Trained(NamedTuple):

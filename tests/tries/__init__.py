@@ -23,7 +23,7 @@ from osnb.book.cli import app
 
 LIMIT, WAIT = 10, 120  # seconds of a processor, and of a clock, where an answer may wait for ever
 MEMORY = 1.2  # GB that one answer may add
-KINDS = ("params", "notebooks", "scorefiles", "images", "records", "locks", "archives", "flips")
+KINDS = ("params", "notebooks", "scorefiles", "images", "records", "locks", "archives")
 
 
 class LateError(BaseException):
