@@ -24,8 +24,9 @@ CODE = ("osnb", "notebooks", "params")
 STATES = ("running", "failed", "interrupted", "queued", "done")  # first what is not done
 NEEDED = {"notebook": str, "run": str, "state": str, "parameters": dict}  # of every run.json
 HASHES = ("files", "outputs", "goldens")  # text by name, where there is any
+# what a run.json may leave out, and of which type it is
 TOLD = {"seconds": 0.0, "error": {"name": "", "value": ""}, "attempts": [], "before": {}}
-TOLD |= {"resumed": 0} | {key: {} for key in (*HASHES, "settings")}  # what a run.json may leave out, and of which type it is
+TOLD |= {"resumed": 0} | {key: {} for key in (*HASHES, "settings")}
 NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EACCES)
 held: dict[Path, int] = {}  # descriptors of the locks that this process holds, by run
 BRIEF = ("state", "started", "finished", "seconds", "host", "pid", "commit")  # of old attempts
