@@ -310,3 +310,13 @@ def test_a_file_that_is_missing_or_no_zip_is_one_sentence(tmp_path, project):
     assert "x.zip is no whole zip file" in err
     code, out, err = osnb("import", tmp_path / "absent.zip")
     assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+def test_a_run_without_an_executed_notebook_is_refused_by_name(packed, tmp_path):
+    folder = workbook.out() / "runs" / "12_fixture_train" / "small"
+    found = record.read(folder)
+    (folder / "executed.ipynb").unlink()
+    record.write(folder, found | {"files": {}})  # as osnb predict leaves one
+    with pytest.raises(ValueError, match="12_fixture_train/small has no executed notebook"):
+        archive.pack(["12_fixture_train/small"], tmp_path / "new.zip")
+    assert not (tmp_path / "new.zip").exists()

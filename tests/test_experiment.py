@@ -400,7 +400,7 @@ def test_a_method_keeps_the_score_that_belongs_to_it_in_every_regime(method, rul
 
 
 def test_features_of_an_earlier_training_are_not_taken_for_the_first_epoch(tmp_path):
-    overrides = "watch=test features=2 network=conv width=4 also='' epochs={}"
+    overrides, early = "watch=test features=2 network=conv also='' epochs={}", []
     for epochs, seed in ((1, 0), (2, 1)):
         exp = Experiment.named(
             "digits", method="softmax", seed=seed, overrides=overrides.format(epochs)
@@ -408,6 +408,8 @@ def test_features_of_an_earlier_training_are_not_taken_for_the_first_epoch(tmp_p
         parts = exp.parts(Machine())
         network = exp.network(parts)
         exp.fit(network, exp.criterion(parts), parts, tmp_path)
+        early.append(pd.read_parquet(tmp_path / "outputs.parquet").query("epoch == 1")[["x", "y"]])
+    assert not np.allclose(*early)  # another seed
     kept = pd.read_parquet(tmp_path / "outputs.parquet")
     assert kept.groupby("epoch").size().tolist() == [len(parts.test.rows)] * 2
     last = train.predict(network, parts.test).features

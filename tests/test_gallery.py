@@ -1,6 +1,7 @@
 """Artefacts and what they compare, as stamps in figures/ tell it."""
 
 import json
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -168,3 +169,12 @@ def test_artefacts_are_numbered_without_a_gap(paper, count, figures):
     listed = pd.read_csv(gallery.LISTED).query("paper == @paper")["artefact"].tolist()
     wanted = [f"Figure {n}" for n in range(1, figures + 1)]
     assert listed == wanted + [f"Table {n}" for n in range(1, count + 1)]
+
+
+def test_ours_stand_under_what_they_are_of_and_a_dash_where_a_run_lacks_it():
+    def run(compared, ours):
+        return SimpleNamespace(compared=compared, ours=ours)
+
+    assert gallery._beside("a; b; c", run("c; a", "3; 1")) == "1; -; 3"
+    assert gallery._beside("a", run("a", "17 equal; 11 need images")) == "17 equal; 11 need images"
+    assert gallery._beside("a", run("", "")) == ""

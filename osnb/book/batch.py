@@ -53,7 +53,7 @@ def ordered(plans: Iterable[Plan]) -> list[Plan]:
 def carry_out(
     plans: Iterable[Plan], *, spread: Spread, force: bool = False, limit: float = 0
 ) -> Ends:
-    """Make runs; what reads a training run that failed, of its size, has failed too, unmade.
+    """Make runs, but none that reads a training of its size that failed: it has failed too.
 
     First run.json of every run that has to be made says that it is queued.
 
