@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -193,12 +194,12 @@ def package(tmp_path, monkeypatch):
 
 @pytest.fixture
 def follows_from(project, package):
-    """Names and digests of a notebook of one cell."""
+    """Names and digests of a notebook of these cells."""
     times = count(1)
 
-    def found(cell, notebook="90_it"):
+    def found(*cells, notebook="90_it"):
         path = project.folder / "notebooks" / f"{notebook}.ipynb"
-        cells = [{"cell_type": "code", "metadata": {}, "source": cell}]
+        cells = [{"cell_type": "code", "metadata": {}, "source": cell} for cell in cells]
         path.write_text(json.dumps({"cells": cells}))
         os.utime(path, ns=(next(times),) * 2)
         names = follows.names(notebook, {}, {}, {})
@@ -255,10 +256,13 @@ def f(x):
     assert follows_from(cell) != follows_from(cell.replace("if x", "if not x"))
 
 
-def test_a_training_follows_from_its_cells_up_to_its_scores(follows_from):
-    cell = "x = 1\nhere.save('scores', table=x)"
-    assert follows_from(cell, "90_train").keys() == {"cells"}
-    assert follows_from(cell, "90_train") != follows_from(cell.replace("1", "2"), "90_train")
+def test_a_training_follows_from_its_cells_up_to_those_that_save(follows_from):
+    follows_from = partial(follows_from, notebook="90_train")
+    cells = "x = 1", "here.save('scores', table=x)", "last = scored['scores']", "y = 1"
+    first = follows_from(*cells)
+    assert first.keys() == {"cells"}
+    assert follows_from(*cells[:2], "x = 2; here.save('more', table=x)") == first
+    assert follows_from("x = 2", *cells[1:]) != first
 
 
 def test_goldens_stand_for_what_is_measured(follows_from, project):

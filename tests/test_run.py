@@ -452,6 +452,15 @@ def test_the_collector_is_off_in_cells_that_import_and_on_in_the_others(project)
     assert end["state"] == "done", end["error"]
 
 
+@pytest.mark.slow
+def test_a_training_of_the_first_paper_ends_on_digits_without_negatives(tmp_path, monkeypatch):
+    """Its cells that teach speak of negatives, of WordNet, and of one network."""
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    other = {"benchmark": "mnist", "method": "ensemble", "members": 2, "epochs": 1}
+    plan = run.plan(workbook.root() / "params" / f"{SOFTMAX}.yaml", other | {"rules": "plain"})
+    assert run.execute(plan)["state"] == "done"
+
+
 def test_a_training_run_without_scores_has_failed(project):
     project.add("trains_without_scores", "90_fixture_train")
     end = run.execute(run.plan(project.write("90_fixture_train", "run: small\n")))

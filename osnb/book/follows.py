@@ -176,11 +176,11 @@ def _cells(notebook: str) -> Code:
 
 @once_a_version
 def _of_cells(file: Path) -> Code:
-    """Of a training's cells, those up to the one that saves its scores: the others teach."""
+    """Of a training's cells, those up to the first that saves its results: the others teach."""
     cells = workbook.code_cells(file, parameters=False)
     if file.stem.endswith("_train"):
-        saving = [i for i, cell in enumerate(cells) if "scores" in code(cell).words]
-        cells = cells[: saving[-1] + 1] if saving else cells
+        saving = [i + 1 for i, cell in enumerate(cells) if "save" in code(cell).names]
+        cells = cells[: min(saving, default=None)]
     return code("\n".join(cells))
 
 
