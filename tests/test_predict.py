@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from test_cli import osnb
@@ -77,6 +78,16 @@ def test_another_test_set_gives_the_table_that_a_training_with_it_gives(small, o
     assert (ours["sample"] == theirs["sample"]).all()
     np.testing.assert_allclose(ours["max_logit"], theirs["max_logit"], atol=1e-5)
     assert ours["max_logit"].nunique() > 500
+
+
+def test_the_mean_softmax_of_each_class_is_kept_where_it_is_asked_for(small, out):
+    assert osnb("predict", "small", "-p", "means=true")[0] == 0
+    folder = out / "figures/21_vaze_train/small-meansTrue"
+    known = read(out, folder.name).query("role == 'known'")
+    means = pd.read_csv(folder / "mean_softmax.csv", dtype={"class": str}).set_index("class")
+    for (name, label), target in known.groupby(["class", "label"])["target"]:
+        assert means.loc[name, str(label)] == pytest.approx(target.mean(), abs=1e-5)
+    assert "weights/0" in stamps.read(folder / "mean_softmax.json")["inputs"]
 
 
 @pytest.mark.parametrize(

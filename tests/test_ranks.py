@@ -65,21 +65,48 @@ def fit(model, directory, *, loss=ENTROPIC, count=50, **changes):
     return train.fit(model, loss, batches(count), **(settings | changes))
 
 
-@pytest.mark.parametrize("loss", [ENTROPIC, BACKGROUND], ids=["entropic", "weighted background"])
+def drawing(out, labels):
+    """The entropic loss, weighted by what Python and numpy draw, as a loss of one's own may be."""
+    return ENTROPIC(out, labels) * (1 + random.random() + np.random.random())  # noqa: NPY002
+
+
+LOSSES = {"entropic": ENTROPIC, "weighted background": BACKGROUND}
+TRAININGS = {f"{x} {n}": (mlp, {"loss": LOSSES[x], "count": n}) for x in LOSSES for n in (49, 50)}
+TRAININGS |= {"conv": (conv, {}), "longer": (conv, {"epochs": 6})}
+TRAININGS |= {f"drawing {i}": (mlp, {"loss": drawing, "epochs": 1}) for i in (1, 2)}
+
+
+def train_all(folder):
+    for name, (network, settings) in TRAININGS.items():
+        fit(network(), folder / name, devices=2, **settings)
+
+
+@pytest.fixture(scope="module")
+def by_two(tmp_path_factory):
+    """What two processes keep of `TRAININGS`: network, history and checkpoint of each."""
+    folder = tmp_path_factory.mktemp("by_two")
+    ranks.launch(partial(train_all, folder), 2, folder, heard=lambda _: None)
+    assert not [*folder.rglob(".*")]
+    kept = {}
+    for name, (network, _) in TRAININGS.items():
+        state, model = checkpoint.newest(folder / name), network()
+        model.load_state_dict(state["model"])
+        kept[name] = model, pd.read_parquet(folder / name / "history.parquet"), state
+    return kept
+
+
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("count", [50, 49])
-def test_without_batch_norm_two_processes_train_as_one_does(tmp_path, loss, count):
-    one, two = mlp(), mlp()
-    plain = fit(one, tmp_path / "one", loss=loss, count=count)
-    shared = fit(two, tmp_path / "two", loss=loss, count=count, devices=2)
+def test_without_batch_norm_two_processes_train_as_one_does(tmp_path, by_two, loss, count):
+    one, (two, shared, _) = mlp(), by_two[f"{loss} {count}"]
+    plain = fit(one, tmp_path, loss=LOSSES[loss], count=count)
     np.testing.assert_allclose(shared["loss"], plain["loss"], rtol=1e-5)
     np.testing.assert_allclose(shared["size"], plain["size"], rtol=1e-5)
     torch.testing.assert_close(weights(two), weights(one), rtol=1e-4, atol=1e-6)
-    assert not [*(tmp_path / "two").glob(".*")]
 
 
-def test_with_batch_norm_they_train_as_one_that_takes_two_halves(tmp_path):
-    model, other = conv(), conv()
-    shared = fit(model, tmp_path, devices=2)["loss"]
+def test_with_batch_norm_they_train_as_one_that_takes_two_halves(by_two):
+    other, (model, shared, _) = conv(), by_two["conv"]
     optimizer, means = torch.optim.SGD(other.parameters(), lr=0.1, momentum=0.9), []
     for epoch in (1, 2, 3):
         total = 0.0
@@ -92,7 +119,7 @@ def test_with_batch_norm_they_train_as_one_that_takes_two_halves(tmp_path):
                 total += value.item()
             optimizer.step()
         means.append(total / 50)
-    np.testing.assert_allclose(shared, means, rtol=1e-4)
+    np.testing.assert_allclose(shared["loss"], means, rtol=1e-4)
     torch.testing.assert_close(weights(model), weights(other), rtol=1e-3, atol=1e-5)
 
 
@@ -105,28 +132,30 @@ def dying(out, labels, *, marker, when):
     return ENTROPIC(out, labels)
 
 
-def test_a_killed_process_is_started_again_and_the_run_ends_as_it_would_have(tmp_path):
-    straight, model = conv(), conv()
-    plain = fit(straight, tmp_path / "whole", devices=2)
+def test_a_killed_process_is_started_again_and_the_run_ends_as_it_would_have(tmp_path, by_two):
+    model, (straight, plain, _) = conv(), by_two["conv"]
     loss = partial(dying, marker=tmp_path / "killed", when=7)
-    history = fit(model, tmp_path / "killed_once", loss=loss, devices=2)
+    history = fit(model, tmp_path, loss=loss, devices=2)
+    assert not [*tmp_path.glob(".*")]
     assert (tmp_path / "killed").exists()
     assert torch.equal(weights(model), weights(straight))
     assert history["loss"].tolist() == plain["loss"].tolist()
 
 
-def drawing(out, labels):
-    """The entropic loss, weighted by what Python and numpy draw, as a loss of one's own may be."""
-    return ENTROPIC(out, labels) * (1 + random.random() + np.random.random())  # noqa: NPY002
-
-
-def test_what_libraries_draw_in_several_processes_follows_from_the_seed(tmp_path):
-    folders = tmp_path / "one", tmp_path / "two"
-    first, second = (fit(mlp(), x, loss=drawing, devices=2, epochs=1) for x in folders)
+def test_what_libraries_draw_in_several_processes_follows_from_the_seed(by_two):
+    (_, first, state), (_, second, other) = by_two["drawing 1"], by_two["drawing 2"]
     pd.testing.assert_frame_equal(first, second, check_exact=True)
-    states = [[each["numpy"] for each in checkpoint.newest(x)["random"]] for x in folders]
+    states = [[each["numpy"] for each in x["random"]] for x in (state, other)]
     assert states[0] == states[1]
     assert states[0][0] != states[0][1]
+
+
+def test_a_training_on_more_devices_starts_anew(tmp_path, capsys):
+    """Process 1 would have no random state to go on from."""
+    fit(mlp(), tmp_path, epochs=1)
+    history = fit(mlp(), tmp_path, devices=2, epochs=1)
+    assert "starts anew, with devices not as in" in capsys.readouterr().out
+    assert len(history) == 1
 
 
 def failing(out, labels):
@@ -178,7 +207,7 @@ def test_after_a_kill_no_process_goes_on(tmp_path, victim):
             until(lambda: len(psutil.Process(owner.pid).children()) == 2)
         last = psutil.Process(owner.pid).children()
         owner.kill()
-    assert psutil.wait_procs(last, timeout=10)[1] == []
+    assert psutil.wait_procs(last, timeout=600)[1] == []
 
 
 def until(there, seconds=600):
@@ -194,10 +223,9 @@ def slow(out, labels):
     return ENTROPIC(out, labels)
 
 
-def test_an_interrupt_stops_all_processes_at_one_step_and_the_run_goes_on_from_there(tmp_path):
-    straight, model = conv(), conv()
-    plain = fit(straight, tmp_path / "whole", devices=2, epochs=6)
-    history = tmp_path / "stopped" / "history.parquet"
+def test_an_interrupt_stops_all_at_one_step_and_the_run_goes_on_from_there(tmp_path, by_two):
+    model, (straight, plain, _) = conv(), by_two["longer"]
+    history = tmp_path / "history.parquet"
 
     def interrupt():
         while not history.is_file():
@@ -206,9 +234,9 @@ def test_an_interrupt_stops_all_processes_at_one_step_and_the_run_goes_on_from_t
 
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
-        fit(conv(), tmp_path / "stopped", loss=slow, devices=2, epochs=6)
+        fit(conv(), tmp_path, loss=slow, devices=2, epochs=6)
     kept = len(pd.read_parquet(history))
     assert 1 <= kept < 6
-    again = fit(model, tmp_path / "stopped", devices=2, epochs=6)
+    again = fit(model, tmp_path, devices=2, epochs=6)
     assert torch.equal(weights(model), weights(straight))
     assert again["loss"].tolist() == plain["loss"].tolist()

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from osnb import experiment, scores
-from osnb.base import tables, workbook
+from osnb.base import workbook
+from osnb.base.tables import COLUMNS
 from osnb.book import record, runs
 from osnb.book.run import Plan, Refused, execute, once, plan
 from osnb.book.verify import params_file
@@ -80,7 +81,7 @@ def finished(name: str) -> tuple[str, dict[str, Any], list[Path]]:
 
 
 def predict(planned: Plan, files: Sequence[Path], model: str = "") -> dict[str, Any]:
-    """Make the scores table of a plan with the weights in files, as a run; its run.json.
+    """Make the tables of a plan with the weights in files, as a run; its run.json.
 
     Where that fails, a run that was not there before leaves nothing behind.
 
@@ -167,7 +168,7 @@ def verdicts(
 
 def _single(table: pd.DataFrame, score: str) -> scores.Own:
     """One score of a scores table."""
-    told = [*tables.COLUMNS, "target", "target_log_odds"]  # these two know the label
+    told = [*COLUMNS, "target", "target_log_odds"]  # these two know the label
     if score not in (rules := table.columns.drop(told)):
         raise ValueError(f"there is no score {score!r}: there are {', '.join(rules)}")
     label, pred, values = (table[name].to_numpy() for name in ("label", "pred", score))
@@ -188,8 +189,9 @@ def _scored(planned: Plan, _limit: float, *, files: Sequence[Path], model: str) 
         here.follows["columns"] |= {"network": model}
     try:
         parts = exp.parts(experiment.Machine.of(values["machine"], data=values["data"]))
-        table, inputs = predicted(exp, parts, files, model=model)
-        here.save("scores", table=table, inputs=inputs)
+        tables, inputs = predicted(exp, parts, files, model=model)
+        for name, table in tables.items():
+            here.save(name, table=table, inputs=inputs)
     except (OSError, ValueError) as error:
         return record.failed(error)
     return {"state": "done", "unpublished": planned.publish()}

@@ -26,15 +26,15 @@ MOVED = 4e-6  # of logits and features, in units of the largest one where that i
 
 def predicted(
     experiment: "Experiment", parts: Parts, files: Sequence[Path], *, model: str = ""
-) -> tuple[pd.DataFrame, dict[str, str]]:
-    """The scores table of an experiment with weights from files, and digests of what it rests on.
+) -> tuple[dict[str, pd.DataFrame], dict[str, str]]:
+    """The tables of an experiment with weights from files, and digests of what they rest on.
 
     Args:
         experiment, parts, files, model: as for `loaded`.
 
     Returns:
-        The table; by name, sha256 of each file, digests of the rows and pixels read, and how many
-        batch norms were folded.
+        Tables by name, as of `Scores.tables`; by name, sha256 of each file, digests of the rows and
+        pixels read, and how many batch norms were folded.
     """
     made = loaded(experiment, parts, files, model=model)
     sums = {f"weights/{i}": workbook.file_hash(file) for i, file in enumerate(files)}
@@ -42,7 +42,7 @@ def predicted(
         before, left = map(models.outside.norms, pair)
         sums[f"norms/{i}"] = f"{before - left} of {before} folded into convolutions"
     sums |= {f"model/{model}": workbook.file_hash(user.file(model))} if model else {}
-    return made.table(), parts.inputs | sums
+    return made.tables(), parts.inputs | sums
 
 
 def loaded(

@@ -34,16 +34,12 @@ def scored(
     Raises:
         ValueError: OpenMax lacks images that are classified right, or a setting is out of range.
     """
-    made, settings = Scores(network, parts, Path(directory)), experiment.settings
-    found = {"scores": made.table()}
-    if settings["watch"]["name"] == "gamma" and not isinstance(network, nn.ModuleList):
+    found = Scores(network, parts, Path(directory)).tables()
+    watched = experiment.settings["watch"]["name"]
+    if watched == "gamma" and not isinstance(network, nn.ModuleList):
         kept = next(Path(directory).rglob("best.pt"), Path(directory, "best.pt"))
         best = train.best(network, kept.parent)  # of C2AE in stage one's folder
         found["scores_best"] = Scores(best, parts, Path(directory), rules="plain").table()
-    if made.selection is not None:
-        found["selection"] = made.selection
-    if settings["means"]:
-        found["mean_softmax"] = made.means()
     return found
 
 
@@ -90,6 +86,15 @@ class Scores:
         look = train.mirrored if answer["name"] == "mirrored" else train.predict
         outs = [look(each, batches) for each in members(self.still)]
         return outs[0] if len(outs) == 1 else scores.ensemble(outs, mean=answer["mean"])
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """`scores`; `selection` where settings are chosen; `mean_softmax` where it is asked for."""
+        found = {"scores": self.table()}
+        if self.selection is not None:
+            found["selection"] = self.selection
+        if self.settings["means"]:
+            found["mean_softmax"] = self.means()
+        return found
 
     def table(self) -> pd.DataFrame:
         """One row per test image: who it is, and every rule's score."""

@@ -72,6 +72,7 @@ def fit(
     run = (kind or Run)(model=model, loss=loss, batches=batches, **settings)
     if devices == 1 or ranks.count() > 1:
         return run.train()
+    run.identity["devices"] = devices
     run.resume()
     with Line(run.epochs, len(run.history), len(batches)) as line:
         ranks.launch(run.train, devices, run.directory, heard=lambda told: line.epoch(**told))
@@ -184,8 +185,8 @@ class Run:
         The network may stand where that one began, or where it has come to, as it does when a
         cell is run again.
         """
-        was = state.get("identity", {})
-        names = [name for name, told in self.identity.items() if told != was.get(name)]
+        own, was = ({"devices": 1} | x for x in (self.identity, state.get("identity", {})))
+        names = [name for name, told in own.items() if told != was.get(name)]
         starts = (state.get("first_weights", torch.empty(0)), checkpoint.sums(state["model"]))
         fits = any(checkpoint.alike(self.first_weights, start) for start in starts)
         return names if fits else [*names, "weights at the start"]

@@ -1,7 +1,9 @@
 """Settings that Sphinx reads from the report's source folder: nothing executed, nothing fetched."""
 
 import re
+import sys
 
+sys.modules.setdefault("rfc3987_syntax", None)  # jsonschema does without; it takes a second
 project = "osnb"
 html_title = "osnb: an open-set workbook"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
