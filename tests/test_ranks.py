@@ -150,12 +150,13 @@ def test_what_libraries_draw_in_several_processes_follows_from_the_seed(by_two):
     assert states[0][0] != states[0][1]
 
 
-def test_a_training_on_more_devices_starts_anew(tmp_path, capsys):
-    """Process 1 would have no random state to go on from."""
+def test_a_training_on_more_or_fewer_devices_starts_anew(tmp_path, capsys):
+    """Of more, process 1 would have no random state to go on from."""
     fit(mlp(), tmp_path, epochs=1)
-    history = fit(mlp(), tmp_path, devices=2, epochs=1)
-    assert "starts anew, with devices not as in" in capsys.readouterr().out
-    assert len(history) == 1
+    for devices in (2, 1):
+        history = fit(mlp(), tmp_path, devices=devices, epochs=1)
+        assert "starts anew, with devices not as in" in capsys.readouterr().out
+        assert len(history) == 1
 
 
 def failing(out, labels):
