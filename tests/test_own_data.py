@@ -251,10 +251,10 @@ def test_no_run_gives_no_row(monkeypatch):
 
 def small_networks(monkeypatch, *runs):
     """Runs of the fast regime, one of another and one of other images: (split, method, overrides,
-    predictions)."""
+    predictions, and the seed if it is not 0)."""
     found, scored = [], {}
-    for i, (split, method, overrides, pred) in enumerate([*runs, runs[0], runs[0]]):
-        columns = {"split": split, "seed": 0, "method": method}
+    for i, (split, method, overrides, pred, *seed) in enumerate([*runs, runs[0], runs[0]]):
+        columns = {"split": split, "seed": sum(seed), "method": method}
         columns["regime"] = "strong" if i == len(runs) else "fast"
         columns["benchmark"] = "tinyimagenet" if i > len(runs) else "cifar10"
         stamp = {"columns": columns, "settings": {"epochs": 12}}
@@ -280,14 +280,16 @@ def test_an_ingredient_is_what_it_adds_to_the_same_split_without_it(monkeypatch)
     rows = [(4, "softmax", smoothed, one), (3, "softmax", smoothed, right), (2, "arpl", own, two)]
     rows += [(2, "softmax", own, one), (3, "softmax", own, two), (4, "softmax", own, two)]
     rows += [(0, "softmax", smoothed, right)]  # of a split on which the regime has no own run
+    rows += [(4, "softmax", smoothed, right, 1), (4, "softmax", own, two, 1)]
     small_networks(monkeypatch, *rows)
     arpl, smoothing = own_data.ingredients().to_dict("records")
     assert (arpl["otherwise"], arpl["splits"]) == ("method=arpl", "2")
     assert arpl["accuracy"] == "-0.250 (-0.250)"
     assert (smoothing["otherwise"], smoothing["splits"]) == ("smoothing=0.2", "3, 4")
-    assert smoothing["accuracy"] == "+0.375 (+0.500, +0.250)"
+    assert smoothing["accuracy"] == "+0.438 (+0.500, +0.375)"  # splits count alike, not runs
+    assert (arpl["runs"], smoothing["runs"]) == ("1", "3")
     assert smoothing["MLS"] == "+0.000 (+0.000, +0.000)"
-    assert own_data.fast()["otherwise"].value_counts().to_dict() == {"": 4, "smoothing=0.2": 3}
+    assert own_data.fast()["otherwise"].value_counts().to_dict() == {"": 5, "smoothing=0.2": 4}
 
 
 def test_without_a_fast_run_there_is_no_ingredient(monkeypatch):

@@ -331,8 +331,8 @@ def ingredients() -> pd.DataFrame:
 
     Returns:
         A row an ingredient and number of epochs: epochs, otherwise (what is not the regime's: a
-        method, a setting), splits; of accuracy and AUROC (MSP, MLS) how much more it is than with
-        the regime's own, in the mean over splits with the same seed, and in each.
+        method, a setting), splits, runs; of accuracy and AUROC (MSP, MLS) how much more it is than
+        with the regime's own and the same seed: the mean over splits, and of each split over seeds.
     """
     rows = _of_fast()
     if rows.empty:
@@ -343,10 +343,11 @@ def ingredients() -> pd.DataFrame:
     named = both["otherwise"].where(both["method"] == "softmax", "method=" + both["method"])
     found = []
     for (epochs, otherwise), part in both.assign(otherwise=named).groupby(["epochs", "otherwise"]):
-        splits = ", ".join(part["split"].astype(str))
-        row = {"epochs": epochs, "otherwise": otherwise, "splits": splits}
+        each = part.groupby("split")
+        splits = ", ".join(map(str, each.groups))
+        row = {"epochs": epochs, "otherwise": otherwise, "splits": splits, "runs": len(part)}
         for name in FAST:
-            gaps = part[name] - part[f"{name} own"]
+            gaps = each[name].mean() - each[f"{name} own"].mean()
             row[name] = f"{gaps.mean():+.3f} ({', '.join(map('{:+.3f}'.format, gaps))})"
         found.append(row)
     return pd.DataFrame(found).astype(str)
