@@ -290,17 +290,26 @@ def test_an_ingredient_is_what_it_adds_to_the_same_split_without_it(monkeypatch)
     assert (arpl["runs"], smoothing["runs"]) == ("1", "3")
     assert smoothing["MLS"] == "+0.000 (+0.000, +0.000)"
     assert own_data.fast()["otherwise"].value_counts().to_dict() == {"": 5, "smoothing=0.2": 4}
+    short = own_data.fast_means().set_index(["otherwise", "method"])
+    assert short.loc[("smoothing=0.2", "softmax"), ["splits", "runs"]].to_list() == ["0, 3, 4", "4"]
+    accuracy = short.loc[("smoothing=0.2", "softmax"), "accuracy"]
+    assert accuracy == "0.958 (1.000, 1.000, 0.875)"  # two seeds of split 4, .75 and 1
+    theirs = short.loc[("a third party's VGG32", "softmax")]  # known_runs, of the same splits
+    assert theirs["MSP"] == "0.859 (0.867, 0.843, 0.856, 0.870)"
+    assert theirs["MLS"] == ""
 
 
 def test_without_a_fast_run_there_is_no_ingredient(monkeypatch):
     monkeypatch.setattr(own_data.stamps, "finished", lambda *_: iter([]))
     assert own_data.ingredients().empty
     assert own_data.fast().empty
+    assert own_data.fast_means().empty
 
 
 def test_claims_without_a_number_are_left_out_and_others_keep_their_interval(monkeypatch):
     row = {"paper": "kim2021", "section": "Sec. 4", "claim": "A above B.", "where": "cifar"}
-    row |= {"answer": "holds", "number": 0.0256, "low": 0.0189, "high": 0.0375, "runs": "one"}
+    row |= {"answer": "holds", "number": 0.0256, "low": 0.0189, "high": 0.0375}
+    row |= {"runs": "a-epochs40, a-epochs40-seed1, a-epochs40-seed2-split12, b-split1"}
     asked = []
 
     def decide(papers, sizes):
@@ -311,3 +320,4 @@ def test_claims_without_a_number_are_left_out_and_others_keep_their_interval(mon
     (found,) = own_data.decided().to_dict("records")
     assert asked == [["paper"]]
     assert (found["answer"], found["number"]) == ("holds", "+0.026 [0.019, 0.037]")
+    assert found["runs"] == "a-epochs40 (3), b"  # seeds and splits of one recipe are counted

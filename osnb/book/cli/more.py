@@ -155,7 +155,8 @@ def outputs():
     taken = own["within"] != ""
     tables |= {"counted": own_data.counted(own), "own data": own_data.shown(own[taken])}
     tables |= {"no difference": own_data.shown(own[~taken]), "draws": own_data.draws()}
-    tables |= {"fast": own_data.fast(), "ingredients": own_data.ingredients()}
+    tables |= {"fast": own_data.fast(), "fast means": own_data.fast_means()}
+    tables |= {"ingredients": own_data.ingredients()}
     tables |= {"precisions": own_data.precisions()}
     tables |= {"findings": gallery.findings(root), "decided": own_data.decided()}
     tables["shown"] = gallery.counted(gallery.shown(gallery.artefacts(root)))
