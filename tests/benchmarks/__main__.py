@@ -6,6 +6,7 @@
     python -m tests.benchmarks start     a notebook that only imports beside plain papermill
     python -m tests.benchmarks batch     runs of nothing through the engine
     python -m tests.benchmarks wall      what full trainings cost here and on a GPU, worked out
+    python -m tests.benchmarks minutes   AUROC over minutes: the fast recipe beside VGG32, CIFAR-10
     python -m tests.benchmarks codec     what finished trainings say of known images saved as JPEG
     python -m tests.benchmarks thresholds   how often a promise is broken, 1,000 sets each
 
@@ -132,6 +133,22 @@ def bench_codec(
 
     rows = [row for run in runs for row in codec.asked(run, data=data)]
     _report({"rows": rows}, codec.show, file)
+
+
+@app.command("minutes")
+def bench_minutes(
+    rounds: Rounds = 3,
+    data: Annotated[str, typer.Option(help="Folder of the data; $OSNB_DATA if empty.")] = "",
+    figure: Annotated[Path | None, typer.Option(help="An svg to draw.")] = None,
+    file: Json = None,
+):
+    """Set AUROC of finished trainings on CIFAR-10 beside the minutes that they take here."""
+    from tests.benchmarks import minutes
+
+    found = minutes.compare(rounds=rounds, data=data)
+    if figure:
+        minutes.drawn(found).savefig(figure)
+    _report(found, minutes.show, file)
 
 
 @app.command("wall")

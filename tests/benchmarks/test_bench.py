@@ -4,10 +4,11 @@ import itertools
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from tests.benchmarks import codec, data, runs, stopwatch, wall
+from tests.benchmarks import codec, data, minutes, runs, stopwatch, wall
 from tests.benchmarks import metrics as bench
 from tests.benchmarks import train as training
 from tests.benchmarks.__main__ import app
@@ -156,3 +157,46 @@ def test_an_image_that_is_saved_again_is_the_same_picture_with_another_noise(cha
     assert found.dtype == np.uint8
     gap = np.abs(found.astype(int) - images)
     assert 0 < gap.max() <= 16
+
+
+def trainings(*rows):
+    """Stand in for finished trainings: regime, split, changed settings and epochs of each."""
+    stamps = []
+    for regime, split, overrides, epochs in rows:
+        columns = {"benchmark": "cifar10", "method": "softmax", "regime": regime, "split": split}
+        stamp = {"columns": columns, "parameters": {"overrides": overrides}}
+        stamps.append((None, stamp | {"settings": {"epochs": epochs}}))
+    return lambda notebook, size: iter(stamps if size == "paper" else [])
+
+
+def test_minutes_count_networks_as_they_are_but_for_their_length(monkeypatch):
+    numbers = iter([0.5, 0.7, 0.9])
+    kept = [("fast", 3, "answer=mirrored", 12), ("fast", 3, "answer=mirrored", 12)]
+    left = [("fast", 3, "smoothing=0.2", 12), ("strong", 3, "", 12), ("fast", 0, "", 12)]
+    monkeypatch.setattr(minutes.stamps, "finished", trainings(*kept, *left))
+    monkeypatch.setattr(minutes.tables, "read", lambda path: path)
+    every = ["accuracy", "MSP", "MLS"]
+    monkeypatch.setattr(minutes, "_measured", lambda _: dict.fromkeys(every, next(numbers)))
+    found = minutes.reached()
+    (own,) = found[found["network"] == "small network"].to_dict("records")
+    assert (own["split"], own["epochs"], own["runs"], own["accuracy"]) == (3, 12, 2, 0.6)
+    assert found.loc[found["network"] == minutes.THIRD, "split"].to_list() == [2, 3, 4]
+
+
+def test_minutes_of_a_training_are_its_images_at_the_speed_of_a_step(monkeypatch, clock, tmp_path):
+    def steps(regime, data):
+        return lambda: 600 + len(clock.takes({"fast": 2, "baseline": 6}[regime])(None)())
+
+    rows = pd.DataFrame({"network": ["small network", "VGG32", minutes.THIRD], "epochs": [3, 1, 1]})
+    rows = rows.assign(split=2, images=30_000, runs=1, accuracy=0.9, MSP=0.8, MLS=[0.9, 0.9, None])
+    monkeypatch.setattr(minutes, "_steps", steps)
+    monkeypatch.setattr(minutes, "reached", lambda: rows)
+    found = minutes.compare(rounds=2, clock=clock)
+    assert found["speed"] == {"small network": 300, "VGG32": 100}
+    assert [line["minutes"] for line in found["lines"]] == [5, 5, 5]
+    minutes.drawn(found).savefig(tmp_path / "made.svg")
+    text = (tmp_path / "made.svg").read_text()
+    assert "small network, MLS" in text
+    assert "VGG32, third party, MSP" in text
+    assert "third party, MLS" not in text
+    assert "VGG32 100" in minutes.show(found)[1]
