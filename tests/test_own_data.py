@@ -306,6 +306,26 @@ def test_without_a_fast_run_there_is_no_ingredient(monkeypatch):
     assert own_data.fast_means().empty
 
 
+def test_norms_are_of_cross_entropy_networks_that_kept_them(monkeypatch):
+    columns = {"benchmark": "cifar10", "split": 2, "network": "vgg32", "method": "softmax"}
+    stamps, scored = [], {}
+    for at, method in enumerate(["softmax", "arpl", "softmax", "released"]):
+        stamps.append((at, {"columns": columns | {"method": method}, "settings": {"epochs": 100}}))
+        table = pd.DataFrame({"role": ["known", "known", "unknown", "unknown"]})
+        table["feature_norm"], table["max_logit"] = [4.0, 2, 3, 1], [9.0, 9, 8, 8]
+        scored[at] = table.assign(max_softmax_log_odds=[1.0, 2, 3, 4])
+    scored[2] = scored[2].drop(columns="feature_norm")
+    monkeypatch.setattr(tables, "read", scored.get)
+    monkeypatch.setattr(own_data.stamps, "finished", lambda *_: iter(stamps))
+    own, released = own_data.norms().to_dict("records")
+    assert own == released
+    assert (own["norm, known"], own["norm, unknown"]) == ("3.000", "2.000")
+    assert own["known over unknown"] == "1.500"
+    assert (own["AUROC: norm"], own["MSP"], own["MLS"]) == ("0.750", "0.000", "1.000")
+    assert own["way up"] == "0.500"  # from .5 to .75, where MLS goes to 1
+    assert (own["benchmark"], own["split"], own["epochs"]) == ("cifar10", "2", "100")
+
+
 def test_claims_without_a_number_are_left_out_and_others_keep_their_interval(monkeypatch):
     row = {"paper": "kim2021", "section": "Sec. 4", "claim": "A above B.", "where": "cifar"}
     row |= {"answer": "holds", "number": 0.0256, "low": 0.0189, "high": 0.0375}

@@ -392,18 +392,47 @@ def _of_fast() -> pd.DataFrame:
         if (columns["benchmark"], columns["regime"]) != ("cifar10", "fast"):
             continue
         scores = tables.read(path)
-        known = (scores["role"] == "known").to_numpy()
+        known = scores["role"] == "known"
         right = (scores["pred"] == scores["label"])[known].mean()
-        areas = (
-            metrics.auroc(*(scores[name].to_numpy()[side] for side in (known, ~known)))
-            for name in ("max_softmax_log_odds", "max_logit")
-        )
+        areas = _areas(scores, "max_softmax_log_odds", "max_logit")
         changed = layers.words(stamp["parameters"]["overrides"]).items()
         words = [f"{name}={value}" for name, value in changed if name not in ("answer", "epochs")]
         head = {name: columns[name] for name in ("split", "seed", "method")}
         head |= {"epochs": stamp["settings"]["epochs"], "otherwise": " ".join(words)}
         rows.append(head | dict(zip(FAST, (right, *areas), strict=True)))
     return pd.DataFrame(rows).sort_values(order, ignore_index=True) if rows else pd.DataFrame()
+
+
+def _areas(scores: pd.DataFrame, *rules: str) -> list[float]:
+    """AUROC of each rule, known images against all others."""
+    known = (scores["role"] == "known").to_numpy()
+    return [metrics.auroc(*(scores[rule].to_numpy()[x] for x in (known, ~known))) for rule in rules]
+
+
+def norms() -> pd.DataFrame:
+    """How long the features of trained networks are, and what length alone tells, as text.
+
+    Figure 7a and 7c of Vaze et al. (Appendix B), after the last epoch.
+
+    Returns:
+        A row a cross-entropy network with the norms in its table: benchmark, split, network,
+        epochs; mean L2 norm of known and of unknown test images' features, known over unknown;
+        AUROC of the norm alone, MSP and MLS, and the norm's share of MLS's way up from chance.
+    """
+    rows = []
+    for path, stamp in stamps.finished("21_vaze_train", "paper"):
+        columns, scores = stamp["columns"], tables.read(path)
+        if columns["method"] not in ("softmax", "released") or "feature_norm" not in scores:
+            continue
+        row = {name: str(columns[name]) for name in ("benchmark", "split", "network")}
+        row["epochs"] = str(stamp["settings"]["epochs"])
+        length = scores.groupby(scores["role"] == "known")["feature_norm"].mean()
+        row |= {"norm, known": length[True], "norm, unknown": length[False]}
+        row["known over unknown"] = length[True] / length[False]
+        areas = _areas(scores, "feature_norm", "max_softmax_log_odds", "max_logit")
+        row |= dict(zip(("AUROC: norm", "MSP", "MLS"), areas, strict=True))
+        rows.append(row | {"way up": (areas[0] - 0.5) / (areas[2] - 0.5)})
+    return pd.DataFrame(rows).map(lambda x: f"{x:.3f}" if isinstance(x, float) else x)
 
 
 def decided() -> pd.DataFrame:

@@ -157,7 +157,7 @@ def outputs():
     tables |= {"no difference": own_data.shown(own[~taken]), "draws": own_data.draws()}
     tables |= {"fast": own_data.fast(), "fast means": own_data.fast_means()}
     tables |= {"ingredients": own_data.ingredients()}
-    tables |= {"precisions": own_data.precisions()}
+    tables |= {"precisions": own_data.precisions(), "norms": own_data.norms()}
     tables |= {"findings": gallery.findings(root), "decided": own_data.decided()}
     tables["shown"] = gallery.counted(gallery.shown(gallery.artefacts(root)))
     gallery.update(root / "figures" / "README.md", tables)
