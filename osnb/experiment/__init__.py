@@ -7,6 +7,7 @@ what nothing reads is refused at once.
 - `parts`: rows and batches of an experiment.
 - `trained`: its network, its loss, the training, and what is measured after every epoch.
 - `scored`: the scores table: rules, fitted and chosen ones, what a method itself has to say.
+- `drawn`: what the networks of a method draw.
 """
 
 import shlex
@@ -20,6 +21,7 @@ from osnb.base import workbook
 from osnb.experiment import layers
 
 if TYPE_CHECKING:
+    from numpy import ndarray
     from pandas import DataFrame
     from torch.nn import Module
 
@@ -219,6 +221,26 @@ class Experiment:
         from osnb.experiment.scored import scored
 
         return scored(self, network, parts, directory)
+
+    def drawn(
+        self, network: "Module", parts: "Parts", directory: Path, *, count: int = 10
+    ) -> "dict[str, ndarray]":
+        """What the networks of the trained method draw.
+
+        Of OSRCI, and of G-OpenMax, training images and the counterfactuals that the search made of
+        them; of ARPL+CS images made of noise; of C2AE held-out images, rebuilt once with their own
+        class told and once with another. Other methods draw nothing.
+
+        Args:
+            network, parts, directory: of this experiment, trained.
+            count: images in a row.
+
+        Returns:
+            Rows by what they are, (count, C, S, S) uint8.
+        """
+        from osnb.experiment.drawn import drawn
+
+        return drawn(self, network, parts, directory, count=count)
 
     def __str__(self) -> str:
         """The settings, a line for each part that was chosen, and one for the plain values."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -116,6 +117,22 @@ class Confusing(Run):
         """`confusion` of the model, through the generated images' own batch norms."""
         with exchanged(norms_of(self.model), self.companions["norms"]):
             return confusion(forward(self.model, generated, self.where, self.precision).slack)
+
+
+@torch.no_grad()
+def made(directory: Path, shape: Sequence[int], *, count: int, seed: int) -> Tensor:
+    """Images (count, channels, size, size) that the generator of a finished run makes of noise.
+
+    Raises:
+        FileNotFoundError: there is no generator in the directory.
+    """
+    kept = (checkpoint.newest(Path(directory)) or {}).get("generator")
+    if kept is None:
+        raise FileNotFoundError(f"no generator in {directory}: train it with method arpl_cs first")
+    latent, first = kept["0.weight"].shape[:2]
+    makes = generator(*shape[:2], width=first // 8, latent=latent).eval()
+    makes.load_state_dict(kept)
+    return makes(torch.randn(count, latent, 1, 1, generator=torch.Generator().manual_seed(seed)))
 
 
 def confusion(slack: Tensor) -> Tensor:
