@@ -739,6 +739,34 @@ def test_odin_of_fewer_networks_than_openmax_decides_nothing():
     assert row["runs"] == "ODIN and OpenMax read different numbers of networks"
 
 
+@pytest.mark.parametrize("size", ["paper", "mini"])
+@pytest.mark.parametrize(
+    ("far", "noise", "seeds", "ours"),
+    [
+        (0.9, 0.5, [0], "undecided"),
+        (0.9, 0.5, [0, 1], "no"),
+        (0.7, 0.5, [0], "no"),
+        (0.9, 0.9, [0], "yes"),
+    ],
+)
+def test_an_answer_that_the_noise_of_one_training_turns_is_none(size, far, noise, seeds, ours):
+    of = {"size": size, "place": "cifar", "task": "far"}
+    rows = [("baseline", "dtd", 0.8, seed) for seed in (0, 1)]
+    rows += [("baseline", "gaussian noise", 0.8, seed) for seed in (0, 1)]
+    rows += [
+        ("oe", x, auroc, n) for n in seeds for x, auroc in (("dtd", far), (claims.NOISE, noise))
+    ]
+    world = [of | {"run": f"{x}{n}", "printed": x, "source": s, "auroc": y} for x, s, y, n in rows]
+    row = answer("kim-oe-far", "cifar", made(world))
+    words = across.ILLUSTRATED if size == "mini" else across.DECIDED
+    assert row["answer"] == dict(zip(("yes", "no"), words, strict=True)).get(ours, ours)
+    if ours == "undecided":
+        said = "one training's noise turns it: -0.300, +0.100 without it"
+        assert (row["runs"], row["todo"]) == (said, "")
+    rows = made([{k: v for k, v in row.items() if k != "size"} for row in world])
+    assert answer("kim-oe-far", "cifar", rows)["answer"] != "undecided"  # as print, means of five
+
+
 @pytest.mark.parametrize("names", [["oe"], ["baseline"], ["mahalanobis"], ["mahalanobis", "oe"]])
 @pytest.mark.parametrize("predicate", [predicates.no_method_leads_all, predicates.near_hardest])
 def test_claims_about_all_methods_need_more_than_one(predicate, names):

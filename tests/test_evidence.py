@@ -378,6 +378,8 @@ def test_short_trainings_of_size_paper_are_said_and_no_others():
     assert kim2021.labelled(table, short)["trained"].tolist() == ["epochs 40 of 200", "", ""]
     assert kim2021.labelled(table[["place"]], short)["trained"].tolist()[1] == "epochs 40 of 200"
     assert "trained" not in kim2021.labelled(table, {})
+    found = pd.DataFrame({"where": ["cifar", "cifar"], "ours": ["holds", "not run"]})
+    assert kim2021.labelled(found, short)["trained"].tolist() == ["epochs 40 of 200", ""]
 
 
 @pytest.mark.parametrize("place", ["cifar", "imagenet"])
@@ -432,6 +434,20 @@ def test_table_2_and_differences_are_means_of_seeds_with_paired_intervals(runs):
     dashes = more.index[more.isna()]  # 1 % of 99 images is less than one
     assert dashes.tolist() == ["ccr_at_0.001", "ccr_at_0.01"]
     assert row[["over", "seeds", "run"]].tolist() == ["class", 2, "r0, r1"]
+    beside = palechor2023.beside_table_2(found, over="class")
+    assert sorted(beside) == sorted(ours)
+    assert set(beside["number"]) == {*palechor2023.BESIDE}
+    beside = beside.query("method == 'softmax'").set_index("number")
+    for task, end in (("unknown", ""), ("negative", "_negatives")):
+        where = {"method": "softmax", "task": task}
+        halves = found("gamma_plus", **where), found("gamma_minus", **where)
+        pair = {"gamma": np.mean(halves, axis=0), "auroc": found("auroc", **where)}
+        for name, mean in pair.items():
+            told = beside.loc[name + end, ["value", "low", "high"]].tolist()
+            assert told == pytest.approx([*metrics.interval(mean)])
+    each = found.rows("accuracy", method="softmax", task="unknown")[:, 0]
+    told = beside.loc["accuracy", ["value", "sd_seeds", "seeds"]].tolist()
+    assert told == pytest.approx([each.mean(), each.std(ddof=1), 2])
     (gain,) = palechor2023.differences(found, "auroc", over="class").itertuples()
     mine, base = (found("auroc", method=m, task="unknown") for m in ("mine", "softmax"))
     assert gain.number == (mine - base)[0]
@@ -552,12 +568,14 @@ def test_inside_splits_forgets_what_splits_differ_by_and_resamples_them():
     rhos = [stats.pearsonr(x, y)[0] for x, y in zip(accuracy, auroc, strict=True)]
     assert (row.points, row.splits) == (20, 4)
     assert row.rho == pytest.approx(np.mean(rhos))
+    assert row.each == ", ".join(f"{i}: {rho:.3f}" for i, rho in enumerate(rhos))
     assert min(rhos) <= row.low <= row.rho <= row.high <= max(rhos)
     centred = [side - side.mean(axis=1, keepdims=True) for side in (accuracy, auroc)]
     assert row.pooled == pytest.approx(stats.pearsonr(*map(np.ravel, centred))[0])
     two = points.groupby("split").head(2)
     (row,) = inside_splits(two, seed=1, resamples=10).itertuples()
     assert np.isnan(row.rho)
+    assert row.each == ""
     assert row.pooled_low <= row.pooled <= row.pooled_high
 
 

@@ -166,7 +166,12 @@ ROOMS = {
     "plots/style.py": "import re\nWIDTH = 2\n\ndef grid(x):\n    return WIDTH * x\n",
     "plots/other.py": "def bars(x):\n    return x\n",
     "evidence/__init__.py": "",
-    "evidence/tables.py": "PAPER = 'vaze2022'\n",
+    "evidence/tables.py": "from osnb.base.tables import published\n\nPAPER = 'vaze2022'\n",
+    "base/tables.py": "def published(x):\n    return x\n",
+    "protocols/__init__.py": "from osnb.protocols.making import distances\n",
+    "protocols/making.py": "def distances(x):\n    return x\n",
+    "protocols/hierarchy.py": "x = 1\n",
+    "datasets/small.py": "def fixed(x):\n    return x\n",
     "metrics/__init__.py": "def auroc(x):\n    return x\n",
     "published/vaze2022/table.csv": "1\n",
     "published/kim2021/table.csv": "1\n",
@@ -213,6 +218,7 @@ def test_a_results_notebook_follows_from_the_modules_that_its_names_lead_to(foll
     assert follows_from(CELL).keys() == modules
     more = "from osnb.evidence import tables\nfrom osnb.protocols import hierarchy\nhierarchy.x"
     evidence = {"osnb/evidence/tables.py", "osnb/published/vaze2022", "osnb/data"}
+    evidence |= {"osnb/protocols/hierarchy.py", "osnb/base/tables.py"}
     more = more.replace("hierarchy.x", "(hierarchy.x, tables.y)")
     assert follows_from(f"{CELL}\n{more}").keys() == modules | evidence
 
@@ -235,6 +241,21 @@ def test_a_change_counts_where_something_else_is_computed(
     before = follows_from(CELL)
     package(file, text)
     assert (follows_from(CELL) != before) == changes
+
+
+@pytest.mark.parametrize(
+    ("file", "cell"),
+    [
+        ("protocols/making.py", "from osnb import protocols\nprotocols.distances(1)"),
+        ("protocols/hierarchy.py", "from osnb.protocols import hierarchy\nhierarchy.x"),
+        ("datasets/small.py", "from osnb.datasets.small import fixed\nfixed(1)"),
+        ("base/tables.py", "from osnb.evidence import tables\ntables.published(1)"),
+    ],
+)
+def test_results_follow_from_code_that_no_golden_holds_whole(follows_from, package, file, cell):
+    before = follows_from(cell)
+    package(file, ROOMS[file].replace("return x", "return 2 * x").replace("= 1", "= 2"))
+    assert follows_from(cell)[f"osnb/{file}"] != before[f"osnb/{file}"]
 
 
 def test_a_module_that_is_no_python_is_named(follows_from, package):
@@ -406,6 +427,29 @@ def test_equal_figures_are_equal_bytes(names):
         return (run.directory / "figure_1.svg").read_bytes()
 
     assert svg() == svg()
+
+
+@pytest.mark.parametrize(
+    ("notebook", "size", "inputs", "about", "told"),
+    [
+        ("13_palechor_results", "mini", {"a": "1"}, "", 1),
+        ("13_palechor_results", "mini", {"a": "1"}, "drawings in the place of ImageNet", 0),
+        ("13_palechor_results", "mini", {}, "", 0),  # of lists, not of images
+        ("13_palechor_results", "paper", {"a": "1"}, "", 0),
+        ("50_own", "mini", {"a": "1"}, "", 0),
+    ],
+)
+def test_a_miniature_s_figure_says_once_what_its_images_stand_for(
+    tmp_path, notebook, size, inputs, about, told
+):
+    from osnb.plots.style import Figure
+
+    follows = {"parameters": {"size": size}, "settings": {}, "goldens": {}, "columns": {}}
+    run, figure = runs.Run(notebook, "mini", tmp_path, follows), Figure()
+    figure.supxlabel(about)
+    for _ in range(2):
+        run.save("figure_1", figure=figure, inputs=inputs)
+    assert (tmp_path / "figure_1.svg").read_text().count(f"<!-- {runs.STANDS_IN} -->") == told
 
 
 def test_a_picture_that_may_not_be_passed_on_stays_in_the_run_and_in_no_stamp(names, tmp_path):

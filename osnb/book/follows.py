@@ -2,8 +2,8 @@
 
 A golden, such as `loss/edl`, stands for what numerical code computes (see `osnb.book.goldens`), so
 no edit of words makes a training stale. A notebook's cells, and of a notebook that trains nothing
-the modules of plots and evidence that its names lead to, are compared as parsed code: without
-comments, docstrings, what is printed, and the texts of errors.
+the modules of `SHOWN` that its names lead to, are compared as parsed code: without comments,
+docstrings, what is printed, and the texts of errors.
 """
 
 import ast
@@ -19,7 +19,9 @@ from osnb.experiment.layers import STAGES
 LONG = 200  # letters that a name of `names` never has
 CELLS = "cells"  # a notebook's own code
 UNREHEARSED = "unrehearsed "  # before the digest of all numerical code, for what has no golden
-SHOWN = ("osnb.plots", "osnb.evidence")  # rooms that results are compared with as code
+# what results are compared with as code: plots and evidence, and what no golden holds whole
+SHOWN = ("osnb.plots", "osnb.evidence", "osnb.protocols", "osnb.base.tables", "osnb.base.labels")
+SHOWN += ("osnb.datasets.small", "osnb.teach.capstone")
 NUMERICAL = ("base", "protocols", "datasets", "models", "losses.py", "train", "scores")
 NUMERICAL += ("metrics", "experiment")
 # goldens that a setting of an experiment names, all words of it

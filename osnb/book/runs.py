@@ -19,6 +19,7 @@ KEPT = {"superseded", "run.json"}  # of a run's folder, whatever it held before
 RESULTS = ("*.svg", "*.csv", "*.tex", "*.json", "scores*.parquet", "history.parquet")
 RESULTS += ("outputs.parquet",)
 SMALL = 2_000_000  # bytes
+STANDS_IN = "miniature: drawings (Quick, Draw!) and digits in the place of the paper's images"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 CELL = ("tags", "nbgrader")  # of a cell's metadata; the second makes it an exercise
 WIDGET = "application/vnd.jupyter.widget-view+json"  # a random id, dead without its kernel
@@ -67,6 +68,9 @@ class Run:
                 `name`.png, which stays in the run's folder.
         """
         stamp = self.stamp() | {"inputs": dict(inputs or {})}
+        of_a_paper = self.notebook[:1] in (*PAPERS.values(), CROSS)
+        if figure is not None and inputs and of_a_paper and stamp["parameters"]["size"] == "mini":
+            _stands_in(figure)
         if name.startswith("scores"):
             from osnb.base import tables  # pandas, which a plan can do without
 
@@ -101,6 +105,13 @@ class Run:
         versions = workbook.versions("torch", "numpy")
         own = {"notebook": self.notebook, "run": self.name}
         return own | self.follows | {"inputs": {}, "versions": versions}
+
+
+def _stands_in(figure) -> None:
+    """A line below a figure that does not say yet what its images stand for."""
+    texts = figure.findobj(lambda part: hasattr(part, "get_text"))
+    if "in the place of" not in " ".join(part.get_text() for part in texts):
+        figure.text(0.5, 0, STANDS_IN, ha="center", va="top", fontsize=8, color="0.4")
 
 
 def _write(path: Path, what: Any) -> None:

@@ -277,7 +277,7 @@ def inside_splits(points: pd.DataFrame, *, seed: int, resamples: int) -> pd.Data
     Returns:
         A row for each panel, in order of appearance: panel, points, splits (their numbers), rho
         (the mean over the splits of three networks or more; NaN if there is none), low, high,
-        pooled, pooled_low and pooled_high.
+        pooled, pooled_low, pooled_high and each (as text, the rho of every split that has one).
     """
     rows, rng = [], np.random.default_rng(seed)
     for panel, part in points.groupby("panel", sort=False):
@@ -292,8 +292,10 @@ def inside_splits(points: pd.DataFrame, *, seed: int, resamples: int) -> pd.Data
         pooled = _share(xy[at].sum(axis=1), np.sqrt(xx[at].sum(axis=1) * yy[at].sum(axis=1)))
         both = (mean, has), (pooled, [pair.shape[1] > 1 for pair in pairs])
         ends = [x for y, one in both for x in _ends(y if sum(one) > 1 else y[:1]).values()]
-        rows.append((panel, len(part), len(pairs), *ends))
-    columns = [*RHO[:2], "splits", *RHO[2:5], "pooled", "pooled_low", "pooled_high"]
+        named = zip(part.groupby("split").groups, rho, strict=True)
+        each = ", ".join(f"{split}: {x:.3f}" for split, x in named if x == x)
+        rows.append((panel, len(part), len(pairs), *ends, each))
+    columns = [*RHO[:2], "splits", *RHO[2:5], "pooled", "pooled_low", "pooled_high", "each"]
     return pd.DataFrame(rows, columns=columns)
 
 

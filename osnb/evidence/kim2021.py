@@ -105,9 +105,17 @@ def shortened(runs: pd.DataFrame) -> dict[str, str]:
 
 
 def labelled(table: pd.DataFrame, short: dict[str, str]) -> pd.DataFrame:
-    """A table, with a column `trained` if some of its places (in any case) are in `shortened`."""
-    trained = table["place"].str.lower().map(lambda place: short.get(place, ""))
-    trained = trained.mask(table["run"] == "not run", "") if "run" in table else trained
+    """A table, with a column `trained` if some of its places (in any case) are in `shortened`.
+
+    A row that was not run has nothing there.
+
+    Args:
+        table: has the column place or where, as findings have it.
+        short: from `shortened`.
+    """
+    places = table["place" if "place" in table else "where"]
+    trained = places.str.lower().map(lambda place: short.get(place, ""))
+    trained = trained.mask(table.filter(["run", "ours"]).eq("not run").any(axis=1), "")
     return table.assign(trained=trained) if trained.any() else table
 
 

@@ -17,6 +17,9 @@ FPRS = (1e-3, 1e-2, 1e-1, 1.0)  # columns of Table 2
 TABLE_2 = {name: (name, UNKNOWN) for name in ("epoch", "gamma_plus", "gamma_minus")}
 TABLE_2 |= {"gamma_minus_negatives": ("gamma_minus", "negative")}
 TABLE_2 |= {f"ccr_at_{fpr:g}": (f"ccr_at_{fpr:g}", UNKNOWN) for fpr in FPRS}
+# beside it: accuracy, which is the CCR at FPR 1, and what it has no column for
+BESIDE = {name: (name, UNKNOWN) for name in ("accuracy", "auroc", "gamma")}
+BESIDE |= {f"{name}_negatives": (name, "negative") for name in ("auroc", "gamma")}
 VALIDATION = "validation"  # a task: the negatives that are watched during training, Figure 3
 CCR = {"ccr_at_1e-3": "ccr_at_0.001", "ccr_at_1e-2": "ccr_at_0.01", "ccr_at_1e-1": "ccr_at_0.1"}
 # what else than Table 2a shows a number of it: artefact, method, number
@@ -66,15 +69,42 @@ def table_2(
     """
     epoch = numbers.keys["run"].map(epochs).to_numpy(float)[:, None]
     values = numbers.values | {"epoch": epoch.repeat(1 + numbers.resamples, axis=1)}
-    rows = summary(Evidence(numbers.keys, values), "benchmark", "method", "task")
-    names = {pair: name for name, pair in TABLE_2.items()}
-    pairs = zip(rows["metric"], rows["task"], strict=True)
-    rows = rows.assign(number=[names.get(pair) for pair in pairs]).dropna(subset="number")
+    rows = _summarised(Evidence(numbers.keys, values), TABLE_2).assign(over=over)
     rows.loc[rows["number"] == "epoch", ["low", "high"]] = np.nan
     fpr = rows["number"].map({f"ccr_at_{fpr:g}": fpr for fpr in FPRS})
     dash = fpr * rows["benchmark"].map(unknown) < 1
     rows.loc[dash, ["value", "low", "high", "sd_seeds"]] = np.nan
-    return rows.assign(over=over).drop(columns=["task", "metric"])
+    return rows
+
+
+def beside_table_2(numbers: Evidence, *, over: str) -> pd.DataFrame:
+    """Accuracy, AUROC and gamma, in the form of `table_2`.
+
+        gamma = (gamma_plus + gamma_minus) / 2
+
+    Args:
+        numbers: as there.
+        over: as there.
+
+    Returns:
+        The same columns, number first and sorted: a key of `BESIDE`, whose name ends in negatives
+        where these are in the place of the unknown.
+    """
+    gamma = (numbers.values["gamma_plus"] + numbers.values["gamma_minus"]) / 2
+    values = numbers.values | {"gamma": gamma}
+    rows = _summarised(Evidence(numbers.keys, values), BESIDE).assign(over=over)
+    keys = ["number", "benchmark", "method"]
+    rest = ["value", "low", "high", "over", "sd_seeds", "seeds", "run"]
+    return rows.sort_values(keys, ignore_index=True)[keys + rest]
+
+
+def _summarised(numbers: Evidence, columns: Mapping[str, tuple[str, str]]) -> pd.DataFrame:
+    """`summary` of each benchmark and method: the measures on tasks that are named in columns."""
+    rows = summary(numbers, "benchmark", "method", "task")
+    names = {pair: name for name, pair in columns.items()}
+    pairs = zip(rows["metric"], rows["task"], strict=True)
+    rows = rows.assign(number=[names.get(pair) for pair in pairs]).dropna(subset="number")
+    return rows.drop(columns=["task", "metric"])
 
 
 def printed_table_2(selection: str) -> pd.DataFrame:

@@ -40,7 +40,8 @@ def drawings() -> pd.DataFrame:
     """Every class that lists are made of, by wnid: name, kind, group, caution.
 
     Those in left_out.csv are none: two things under one name, or what in a fifth of its drawings
-    or more would pass for another class, which is kept. So says the caution, of cello the eye.
+    or more would pass for another class, which is kept. So says the caution, of cello the eye. By
+    the same count police car, bottlecap and van should be there too; version 1 has them.
     """
     folder = hierarchy.DATA / "quickdraw"
     table = pd.read_csv(folder / "synsets.csv", keep_default_na=False)

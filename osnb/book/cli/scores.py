@@ -229,7 +229,8 @@ def _save(key: str, parameters: dict[str, Any], table, inputs: dict[str, str]) -
     groups = table["task"].str.split().str[-1].to_numpy()  # "letters far" and "far" are far
     measured = samples.measured(own, groups, seed=0, resamples=2000)
     notebook, run = key.split("/")
-    size, _, rest = run.partition("_")
+    size = parameters["size"]
+    rest = run.removeprefix(size).strip("_")
     name = f"{size}_rules_{rest}".rstrip("_")  # no run of params/, and none for `tables.collect`
     follows = runs.follows_from(notebook, parameters | {"run": name})
     folder = workbook.out() / "figures" / notebook / name

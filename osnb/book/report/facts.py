@@ -194,6 +194,8 @@ def benchmark() -> dict:
     shown = {name: part.drop(columns="protocol") for name, part in found.groupby("protocol")}
     known = {"title": quickdraw.NAME, "version": quickdraw.VERSION, "tuning": quickdraw.TUNING}
     known |= {"lists": lists.drop(columns=["name", "version"]), "resamples": RESAMPLES}
+    every = (make(split=i) for make, n in quickdraw.SPLITS.values() for i in range(n))
+    known["classes"] = pd.concat(every)["wnid"].nunique()
     return known | {"results": {name: shown[name] for name in quickdraw.SPLITS if name in shown}}
 
 

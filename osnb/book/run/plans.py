@@ -16,8 +16,8 @@ import yaml
 from osnb import experiment
 from osnb.base import stamps, workbook
 from osnb.book import runs
+from osnb.experiment.layers import SIZES
 
-SIZES = ("mini", "tiny", "paper", "own")
 DEEP = 20  # nested lists and mappings in a params file
 LONGEST = 200  # of a run's name, in characters: file systems hold 255, and its lock and aside more
 NAMED = f"at most {LONGEST} letters, digits, _ . + = -, the first a letter, a digit or _"

@@ -27,7 +27,7 @@ from osnb.teach.course.whole import SUMS, compare, in_folder
 NAME = "osnb-course"  # the folder in a zip
 PAGES = ("README.md", "GLOSSARY.md", "REFERENCES.md")  # to which notebooks link
 SHARED = (  # what both copies have, beside the package and their notebooks
-    *("pyproject.toml", "requirements.lock", "environment.yml", "Makefile", "LICENSE", "binder/*"),
+    *("pyproject.toml", "requirements.lock", "environment.yml", "Makefile", "LICENSE"),
     *(f"notebooks/{name}" for name in PAGES),
     *("params/**/*.yaml", "figures/*/mini*/*", "tests/golden/*"),
 )
