@@ -113,3 +113,11 @@ def test_every_number_of_the_table_is_drawn_at_its_method():
         }
         part = points[points["place"] == name]
         assert drawn == set(zip(part["printed"], part["auroc"].round(9), strict=True))
+
+
+def test_the_line_below_says_what_the_intervals_were_drawn_over():
+    figures = (
+        plots.method_gains(gains(), over="images"),
+        plots.contrasts(across.contrasts(evidence(), FINDINGS), over="images"),
+    )
+    assert all("95 % over images" in figure.get_supxlabel() for figure in figures)

@@ -18,6 +18,7 @@ from osnb.base.workbook import verified
 from osnb.datasets import READERS
 from osnb.datasets.augment import AUGMENT, LINES, randaugment
 from osnb.datasets.quickdraw import FOLDER, MOST, drawings, rendered, strokes
+from osnb.datasets.quickdraw import pictures as quickdraw_pictures
 from osnb.teach import doctor
 
 TABLE = pd.read_parquet(FOLDER / "quickdraw.parquet")
@@ -257,3 +258,19 @@ def test_letters_of_another_side_are_the_same_letters():
     assert everything(READERS["font_digits"]()).shape == (200, 1, 32, 32)
     with pytest.raises(ValueError, match="a side that divides 64; got 28"):
         READERS["glyphs"](side=28)
+
+
+def test_figures_show_the_drawings_that_were_chosen_then_the_others_by_key_id():
+    shown = pd.read_csv(FOLDER / "shown.csv")
+    table = drawings().query("split == 'test'")
+    assert not shown.duplicated().any()
+    both = shown.merge(table, on=["name", "key_id"])
+    assert len(both) == len(shown)  # each is a test drawing of its class
+    tigers = table[table["name"] == "tiger"]
+    chosen = tigers["key_id"].isin(shown["key_id"]).to_numpy()
+    assert chosen.sum() == 3
+    order = [*tigers["strokes"][chosen], *tigers["strokes"][~chosen]][:5]
+    found = quickdraw_pictures(["n02129604"], 5, side=28, channels=3)
+    assert found.shape == (1, 5, 3, 28, 28)
+    for made, packed in zip(found[0], order, strict=True):
+        assert (made == rendered(packed, 28)).all()

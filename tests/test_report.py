@@ -21,6 +21,7 @@ from osnb.book import record, report
 from osnb.book.report import facts
 from osnb.book.report import strange as strange_pages
 from osnb.evidence import gallery, tables
+from osnb.protocols import quickdraw
 from osnb.teach import touch
 
 RESOURCES = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
@@ -250,6 +251,9 @@ def test_the_benchmark_s_page_has_every_list_and_does_without_runs(project):
     assert len(page["lists"]) == len(frozen) == 61
     assert set(frozen["name"]) == {page["title"]}
     assert set(frozen["version"]) == {page["version"]}
+    each = [row[["protocol", "split"]] for _, row in frozen.iterrows()]
+    lists = [quickdraw.SPLITS[protocol][0](split=split) for protocol, split in each]
+    assert page["classes"] == len({wnid for table in lists for wnid in table["wnid"]})
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ CELLS = "cells"  # a notebook's own code
 UNREHEARSED = "unrehearsed "  # before the digest of all numerical code, for what has no golden
 # what results are compared with as code: plots and evidence, and what no golden holds whole
 SHOWN = ("osnb.plots", "osnb.evidence", "osnb.protocols", "osnb.base.tables", "osnb.base.labels")
-SHOWN += ("osnb.datasets.small", "osnb.teach.capstone")
+SHOWN += ("osnb.datasets.small", "osnb.datasets.quickdraw", "osnb.teach.capstone")
 NUMERICAL = ("base", "protocols", "datasets", "models", "losses.py", "train", "scores")
 NUMERICAL += ("metrics", "experiment")
 # goldens that a setting of an experiment names, all words of it

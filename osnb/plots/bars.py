@@ -262,13 +262,14 @@ def distance_boxes(summary: pd.DataFrame, *, title: str) -> Figure:
 
 
 @figure_of("place", "printed", "kind", "auroc", "low", "high", "accuracy", "splits")
-def method_gains(points: pd.DataFrame) -> Figure:
+def method_gains(points: pd.DataFrame, *, over: str = "classes") -> Figure:
     """Figure 1a: AUROC of methods, a panel a data set, accuracy in figures beside each number.
 
     Args:
         points: columns place, printed, kind (cited, baseline, strong), auroc, low, high, accuracy
             (rates), splits (names); the last four may be NaN. Panels, and methods from the top
             down, stand in the order of the rows.
+        over: what the intervals were drawn over.
     """
     methods = present(points["printed"])
     width = 10 / min(3, max(2, points["place"].nunique()))
@@ -288,15 +289,16 @@ def method_gains(points: pd.DataFrame) -> Figure:
         ax.set_title(name, loc="left")
         above = {"transform": ax.transAxes, "va": "bottom", "fontsize": 8, "color": "0.4"}
         ax.text(1.02, 1.02, "accuracy\n(splits)", **above)
-    return finished(figure, x="AUROC", about="lines: 95 % over classes, a bootstrap; 0.5 is chance")
+    return finished(figure, x="AUROC", about=f"lines: 95 % over {over}, a bootstrap; 0.5 is chance")
 
 
 @figure_of("finding", "place", "number", "low", "high", "answer")
-def contrasts(points: pd.DataFrame) -> Figure:
+def contrasts(points: pd.DataFrame, *, over: str = "classes") -> Figure:
     """Each finding's number with its interval, a panel a data set; right of 0 it is right.
 
     Args:
         points: as from `across.contrasts`; what was not run has no mark.
+        over: what the intervals were drawn over.
     """
     findings = present(points["finding"])
     width, height = 9.6 / max(points["place"].nunique(), 1.4), 1.2 + 0.3 * len(findings)
@@ -305,7 +307,7 @@ def contrasts(points: pd.DataFrame) -> Figure:
     for ax, part, _ in parts:
         ranked(ax, part, "number", **row)
         ax.axvline(0, color="black", linewidth=0.8)
-    about = "lines: 95 % over classes, the same draws for both methods"
+    about = f"lines: 95 % over {over}, the same draws for both methods"
     return finished(figure, x="AUROC, difference", about=about)
 
 

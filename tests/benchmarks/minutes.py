@@ -14,7 +14,7 @@ from statistics import median
 
 import pandas as pd
 
-from osnb import experiment, metrics, train
+from osnb import experiment, train
 from osnb.base import stamps, tables
 from osnb.evidence import own_data
 from osnb.experiment import layers, trained
@@ -115,14 +115,10 @@ def reached() -> pd.DataFrame:
 
 
 def _measured(scores: pd.DataFrame) -> dict[str, float]:
-    known = (scores["role"] == "known").to_numpy()
+    known = scores["role"] == "known"
     right = (scores["pred"] == scores["label"])[known].mean()
-    rules = {"MSP": "max_softmax_log_odds", "MLS": "max_logit"}
-    areas = {
-        name: metrics.auroc(*(scores[rule].to_numpy()[side] for side in (known, ~known)))
-        for name, rule in rules.items()
-    }
-    return {"accuracy": right} | areas
+    areas = own_data._areas(scores, "max_softmax_log_odds", "max_logit")
+    return dict(zip(own_data.FAST, (right, *areas), strict=True))
 
 
 def drawn(report: Mapping):
