@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sklearn.metrics import roc_auc_score
 
 from osnb import metrics, plots
 from osnb.base import workbook
-from osnb.evidence import kim2021, names, own, palechor2023, tables
+from osnb.evidence import drawings, kim2021, names, own, palechor2023, tables
 from osnb.evidence.across import (
     averaged,
     inside_splits,
@@ -669,3 +670,33 @@ def test_two_files_of_one_name_are_not_taken_for_one(tmp_path, monkeypatch):
     assert set(own.collect("a/scores.csv", "own")["run"]) == {"scores"}
     with pytest.raises(ValueError, match="two are called scores: rename a file"):
         own.collect("a/scores.csv b/scores.csv", "own")
+
+
+def test_results_on_drawings_are_means_over_splits_of_drawings_alone(tmp_path):
+    made, aurocs, accuracy = [], [], []
+    for split in (0, 1):
+        rng, roles = np.random.default_rng(split), ["known"] * 60 + ["unknown"] * 60
+        frame = pd.DataFrame({"role": roles, "source": "quickdraw", "group": ""})
+        frame.loc[90:, "source"] = "gaussian_noise"
+        frame["label"] = np.where(frame["role"] == "known", frame.index % 3, -2)
+        frame["pred"] = np.where(rng.random(120) < 0.7, frame["label"].clip(lower=0), 1)
+        frame["class"] = frame["role"] + (frame.index % 5).astype(str)
+        frame["sample"] = [f"{split} {i}" for i in frame.index]
+        frame["max_softmax_log_odds"] = rng.normal(size=120) + (frame["role"] == "known")
+        path = tmp_path / f"r{split}" / "scores.parquet"
+        tables.write(path, frame, {"notebook": "n", "run": f"r{split}", "parameters": {}})
+        row = {"run": f"r{split}", "path": str(path), "protocol": "quickdraw_kim", "split": split}
+        row |= {"benchmark": "imagenet200", "network": "conv 16", "regime": "baseline"}
+        made.append(row | {"method": "softmax", "seed": 0, "size": "mini"})
+        drawn, known = frame[frame["source"] == "quickdraw"], frame[frame["role"] == "known"]
+        score = drawn["max_softmax_log_odds"]
+        aurocs.append(roc_auc_score(drawn["role"] == "known", score))
+        accuracy.append((known["pred"] == known["label"]).mean())
+    looking = made[0] | {"regime": "norms", "path": "nowhere"}
+    runs = pd.DataFrame([*made, looking])
+    (row,) = drawings.results(runs, unit="class", seed=0, resamples=200).to_dict("records")
+    assert (row["protocol"], row["task"], row["method"]) == ("quickdraw_kim", "unknown", "MSP")
+    assert (row["splits"], row["runs"]) == ("0, 1", 2)
+    assert row["auroc"] == pytest.approx(np.mean(aurocs))
+    assert row["accuracy"] == pytest.approx(np.mean(accuracy))
+    assert row["auroc_low"] < row["auroc"] < row["auroc_high"]

@@ -1,14 +1,16 @@
 """Today's code computes what the goldens say; a fault in it is told by name."""
 
 import sys
+from contextlib import nullcontext
 from functools import wraps
 
 import numpy as np
 import pytest
+import torch
 
 from osnb import experiment, losses, metrics, scores, train
 from osnb.book import follows, goldens
-from osnb.experiment import rehearsal
+from osnb.experiment import parts, rehearsal, scored
 from osnb.train import methods
 
 TRAININGS = ("12_palechor_train", "21_vaze_train", "31_kim_train")
@@ -72,6 +74,24 @@ def test_a_fault_is_told_by_the_name_of_what_it_changes(fault, where, of_today, 
         monkeypatch.setattr(target, name, replacement)
     wrong = [x for x in HELD if not goldens.agrees(of_today[x], goldens.rehearsed(x), x)]
     assert [name.partition("/")[2] for name in wrong] == [where]
+
+
+FEW_USE = {
+    "sets/far": (parts, "UNKNOWN", -1),
+    "sets/external": (parts.protocols, "with_negatives", lambda classes, others: classes),
+    "validation/whole": (parts.VALIDATION, "whole", parts.VALIDATION["held_out"]),
+    "validation/kim_cifar": (parts.VALIDATION, "kim_cifar", parts.VALIDATION["held_out"]),
+    "option/bfloat16": (torch, "autocast", lambda *args, **kwargs: nullcontext()),
+    "option/means": (scored.Scores, "means", lambda self: MEANS(self).assign(source="")),
+}
+MEANS = scored.Scores.means
+
+
+@pytest.mark.parametrize(("name", "fault"), FEW_USE.items(), ids=FEW_USE)
+def test_a_fault_in_what_few_runs_use_is_told(name, fault, monkeypatch):
+    today = goldens.rehearsed(name)
+    (monkeypatch.setitem if isinstance(fault[0], dict) else monkeypatch.setattr)(*fault)
+    assert not goldens.agrees(today, goldens.rehearsed(name), name)
 
 
 def moved(golden, by):

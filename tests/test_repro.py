@@ -439,17 +439,24 @@ def test_equal_figures_are_equal_bytes(names):
         ("50_own", "mini", {"a": "1"}, "", 0),
     ],
 )
-def test_a_miniature_s_figure_says_once_what_its_images_stand_for(
+def test_a_miniature_s_artefact_says_once_what_its_images_stand_for(
     tmp_path, notebook, size, inputs, about, told
 ):
+    from osnb.evidence import tables
     from osnb.plots.style import Figure
 
     follows = {"parameters": {"size": size}, "settings": {}, "goldens": {}, "columns": {}}
     run, figure = runs.Run(notebook, "mini", tmp_path, follows), Figure()
     figure.supxlabel(about)
+    table = pd.DataFrame({"paper": [0.5], "ours": [0.6], "run": "r"})
+    table = table.assign(**{"on": about} if about else {})
+    what = {"figure": figure, "table": table, "latex": tables.latex(table), "inputs": inputs}
     for _ in range(2):
-        run.save("figure_1", figure=figure, inputs=inputs)
+        run.save("figure_1", **what)
     assert (tmp_path / "figure_1.svg").read_text().count(f"<!-- {runs.STANDS_IN} -->") == told
+    assert ("images" in pd.read_csv(tmp_path / "figure_1.csv")) == told
+    note = rf"\multicolumn{{{table.shape[1]}}}{{l}}{{{runs.STANDS_IN}}} \\" + "\n\\bottomrule"
+    assert (tmp_path / "figure_1.tex").read_text().count(note) == told
 
 
 def test_a_picture_that_may_not_be_passed_on_stays_in_the_run_and_in_no_stamp(names, tmp_path):

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from osnb.base import user
 
@@ -18,7 +19,7 @@ class Catalogue(dict):
             return user.load(name)
         raise KeyError(f"{name!r} is not one of: {', '.join(sorted(self))}")
 
-    def bind(self, name: str, **settings) -> Callable:
+    def bind(self, name: str, **settings: Any) -> Callable:
         """The function called `name` with those of the settings that its signature declares.
 
         A signature states what a function needs, so a notebook can offer all its parameters

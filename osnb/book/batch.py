@@ -85,7 +85,7 @@ def carry_out(
             yield plan, end
 
 
-def made(plan: Plan, **how) -> End | None:
+def made(plan: Plan, **how: Any) -> End | None:
     """As `once`, and a disk that is full or gone fails the run and not the batch."""
     try:
         return once(plan, **how)
@@ -168,7 +168,14 @@ def serially(plans: Iterable[Plan], *, force: bool, limit: float, told: Callable
 
 
 def work(
-    plan: Mapping[str, Any], code: str, out: str, batch: int, *, force: bool, limit: float, **how
+    plan: Mapping[str, Any],
+    code: str,
+    out: str,
+    batch: int,
+    *,
+    force: bool,
+    limit: float,
+    **how: Any,
 ) -> End:
     """Make a run in a worker, if that has the same code and writes to the same folder.
 

@@ -27,7 +27,7 @@ NUMERICAL += ("metrics", "experiment")
 # goldens that a setting of an experiment names, all words of it
 PARTS = {"protocol": "protocol", "external": "protocol", "reader": "reader", "also": "reader"}
 PARTS |= {kind: kind for kind in ("network", "normalise", "loss", "schedule", "optimizer")}
-PARTS |= {"rules": "rules", "watch": "watch"}
+PARTS |= {"rules": "rules", "watch": "watch", "validation": "validation", "precision": "option"}
 PARTS |= {"augmentation": "augment", "training": "method", "answer": "method"}
 RULES = ("target", "max_softmax", "max_logit", "energy", "negative_entropy", "feature_norm")
 FITTED = ("openmax", "mahalanobis", "odin")
@@ -35,7 +35,10 @@ METHODS = {"outlier": "oe", "plain": "softmax", "one": "softmax"}  # with other 
 # what computes nothing that no other golden holds
 NOTHING = {"regime/baseline", "augment/none", "rules/plain", "watch/held_out", "method/released"}
 NOTHING |= {"method/mirrored"}  # its rule says it
+NOTHING |= {"validation/held_out", "option/float32"}  # as in every rehearsal
+SETS = {"also": "sets/far", "external": "sets/external", "means": "option/means"}
 LOOKED_AT = ("protocol", "reader", "network", "normalise", "rule")  # of weights that are there
+LOOKED_AT += ("validation", "sets")
 ASIDE = "osnb.plots.widgets"  # it only shows
 
 
@@ -139,6 +142,7 @@ def of_settings(settings: Mapping[str, Any], columns: Mapping[str, Any]) -> list
     for part, name in words:
         if ":" not in name:  # a file of one's own is in the settings, with its digest
             found.add(f"{part}/{METHODS.get(name, name) if part == 'method' else name}")
+    found |= {golden for setting, golden in SETS.items() if settings.get(setting)}
     if STAGES & settings["training"].keys():
         found.add(f"stage/{chosen['training']}")
     if settings["loss"].get("smoothing") and chosen["loss"] == "softmax":

@@ -17,7 +17,7 @@ from osnb.base import workbook
 from osnb.book import follows, record
 
 SOME = 8  # values of an array that are kept
-TRAINED = ("method", "regime", "rules", "watch", "optimizer")  # kinds that take some steps
+TRAINED = ("method", "regime", "rules", "watch", "optimizer", "option")  # that take some steps
 FINE, ROUGH = 1e-4, 5e-2  # tolerance between processors, absolute and relative; after steps
 DEEP = 1e-2  # of networks: gradients of fifty layers, of 44,000, differ by 2e-3
 

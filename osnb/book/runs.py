@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ KEPT = {"superseded", "run.json"}  # of a run's folder, whatever it held before
 RESULTS = ("*.svg", "*.csv", "*.tex", "*.json", "scores*.parquet", "history.parquet")
 RESULTS += ("outputs.parquet",)
 SMALL = 2_000_000  # bytes
+WORDS = "in the place of"
 STANDS_IN = "miniature: drawings (Quick, Draw!) and digits in the place of the paper's images"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 CELL = ("tags", "nbgrader")  # of a cell's metadata; the second makes it an exercise
@@ -45,9 +47,9 @@ class Run:
         self,
         name: str,
         *,
-        figure=None,
-        table=None,
-        latex="",
+        figure: Any = None,
+        table: Any = None,
+        latex: str = "",
         inputs: Mapping | None = None,
         headline: list[dict[str, Any]] | None = None,
         passed_on: bool = True,
@@ -69,8 +71,8 @@ class Run:
         """
         stamp = self.stamp() | {"inputs": dict(inputs or {})}
         of_a_paper = self.notebook[:1] in (*PAPERS.values(), CROSS)
-        if figure is not None and inputs and of_a_paper and stamp["parameters"]["size"] == "mini":
-            _stands_in(figure)
+        if inputs and of_a_paper and stamp["parameters"]["size"] == "mini":
+            figure, table, latex = _standing_in(figure, table, latex)
         if name.startswith("scores"):
             from osnb.base import tables  # pandas, which a plan can do without
 
@@ -107,11 +109,19 @@ class Run:
         return own | self.follows | {"inputs": {}, "versions": versions}
 
 
-def _stands_in(figure) -> None:
-    """A line below a figure that does not say yet what its images stand for."""
-    texts = figure.findobj(lambda part: hasattr(part, "get_text"))
-    if "in the place of" not in " ".join(part.get_text() for part in texts):
-        figure.text(0.5, 0, STANDS_IN, ha="center", va="top", fontsize=8, color="0.4")
+def _standing_in(figure, table, latex: str) -> tuple:
+    """The three of an artefact, with what their images stand for where they do not say it yet."""
+    if figure is not None:
+        texts = figure.findobj(lambda part: hasattr(part, "get_text"))
+        if WORDS not in " ".join(part.get_text() for part in texts):
+            figure.text(0.5, 0, STANDS_IN, ha="center", va="top", fontsize=8, color="0.4")
+    if table is not None and {"paper", "ours"} <= {*table} and WORDS not in table.to_csv():
+        table = table.assign(images=STANDS_IN)
+    columns = re.search(r"\\begin\{tabular\}\{(\w+)\}", latex)
+    if columns and WORDS not in latex:
+        note = f"\\midrule\n\\multicolumn{{{len(columns[1])}}}{{l}}{{{STANDS_IN}}} \\\\\n"
+        latex = latex.replace("\\bottomrule", note + "\\bottomrule")
+    return figure, table, latex
 
 
 def _write(path: Path, what: Any) -> None:

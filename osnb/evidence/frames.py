@@ -46,7 +46,7 @@ def histograms(
             range, so that bin widths differ.
 
     Returns:
-        One row per group and bin, groups in order of appearance: `by`, score (the column's name),
+        One row per group and bin, groups in order of appearance: `by`, column (its name),
         edges, left, right (in the unit of `value`), samples (a count) and density (per unit).
 
     Raises:
@@ -57,7 +57,7 @@ def histograms(
     if edges not in {"common", "own"}:
         raise ValueError(f"edges is 'common' or 'own'; got {edges!r}")
     finite(table[value])
-    key, parts = [*by, "score", "edges"], []
+    key, parts = [*by, "column", "edges"], []
     for values, part in table.groupby([*by], sort=False)[value]:
         ends = np.histogram_bin_edges(part if edges == "own" else table[value], bins)
         samples, _ = np.histogram(part, ends)

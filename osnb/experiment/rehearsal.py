@@ -25,6 +25,7 @@ from osnb.base.outputs import Outputs
 from osnb.datasets.augment import AUGMENT, OPS
 from osnb.experiment import Experiment, Machine
 from osnb.experiment.layers import STAGES, catalogue
+from osnb.experiment.parts import VALIDATION
 from osnb.train.methods import arpl_cs, osrci, terms
 
 Numbers = Mapping[str, Any]  # arrays by name
@@ -332,6 +333,38 @@ def optimizer(name: str) -> Numbers:
     return recipe(more=f"{more} schedule=constant rules=plain")
 
 
+def validation(name: str) -> Numbers:
+    """Split and role of each of some images, of known, negative and unknown classes."""
+    roles = {"a": "known", "b": "known", "c": "negative", "d": "negative", "e": "unknown"}
+    listed = pd.DataFrame({"wnid": roles.keys(), "role": roles.values()})
+    listed = listed.assign(label=[0, 1, -1, -1, -2], source="s", group="g", bin="near")
+    many = {"kim_imagenet": 16_000, "kim_cifar": 2_000}.get(name, 50)
+    rows = pd.DataFrame({"wnid": np.repeat([*roles], many)})
+    rows = rows.assign(sample=rows.index.astype(str), split="train")
+    rows.loc[rows.index % 20 == 0, "split"] = "test"
+    return {"rows": VALIDATION[name](listed, rows).to_csv()}
+
+
+def sets(name: str) -> Numbers:
+    """Test sets of other readers, or classes of external images."""
+    few = {"far": MINI, "external": MINI.replace("features=16", "")}[name]
+    benchmark, method = {"far": ("imagenet200", "softmax"), "external": ("closed", "oe")}[name]
+    parts = Experiment.named(benchmark, method=method, overrides=few).parts(Machine())
+    if name == "external":
+        return {"classes": parts.classes.to_csv(), "rows": parts.rows.to_csv()}
+    found = {}
+    for source, group, batches in parts.far:
+        found[f"{source} rows"] = f"{group} {batches.rows.to_csv()}"
+        found[f"{source} pixels"] = next(iter(batches(0)))[0][:8].numpy()
+    return found
+
+
+def option(name: str) -> Numbers:
+    """A training whose trunk computes in fewer bits, or that keeps each class's mean softmax."""
+    how = {"bfloat16": "precision=bfloat16", "means": "means=true"}[name]
+    return recipe(more=f"{how} rules=plain schedule=constant")
+
+
 def recipe(benchmark: str = "cifar10", *, more: str, **chosen: str) -> Numbers:
     """An experiment of two epochs: its history, stage by stage, and 64 rows of its scores."""
     few = FEW if benchmark == "digits" else MINI
@@ -371,4 +404,7 @@ REHEARSALS: dict[str, dict[str, Callable[[], Numbers]]] = {
     "rules": _each(rules, ("fitted", "latent", "gaussians", "chosen")),
     "watch": _each(watch, ("gamma", "test")),
     "optimizer": _each(optimizer, ("adam", "sgd")),
+    "validation": _each(validation, VALIDATION.keys() - {"held_out"}),
+    "sets": _each(sets, ("external", "far")),
+    "option": _each(option, ("bfloat16", "means")),
 }

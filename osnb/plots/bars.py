@@ -56,8 +56,8 @@ def score_histograms(points: pd.DataFrame, *, column: str = "method") -> Figure:
         points: as from `histograms` by benchmark, method and role.
         column: what the columns of panels are, in the place of method.
     """
-    need(points, ["benchmark", column, "role", "score", "edges", *BINNED])
-    score, edges = points.iloc[0][["score", "edges"]]
+    need(points, ["benchmark", column, "role", "column", "edges", *BINNED])
+    score, edges = points.iloc[0][["column", "edges"]]
     alike = edges == "own" or points.groupby("benchmark")["right"].max().nunique() == 1
     shared = True if alike else "row"
     figure, parts = facets(points, "benchmark", column, width=3, height=2.1, sharex=shared)

@@ -7,6 +7,7 @@ or two drawings fill a panel; `finished` writes labels, legend and note.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import product
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,7 +20,9 @@ ORDERS = {"role": ROLES, "benchmark": PROTOCOLS, "method": LOSSES, "loss": LOSSE
 ENDS = ("low", "high")
 
 
-def panels(rows: int, columns: int, *, width: float, height: float, **shared):
+def panels(
+    rows: int, columns: int, *, width: float, height: float, **shared: Any
+) -> tuple[Figure, np.ndarray]:
     """A figure and its (rows, columns) array of axes; one panel measures width x height inches."""
     figure = Figure(figsize=(max(4.2, width * columns), height * rows))  # room for a legend
     return figure, figure.subplots(rows, columns, squeeze=False, **shared)
@@ -32,7 +35,7 @@ def facets(
     height: float,
     wrap: int = 99,
     widest: float = 10,
-    **shared,
+    **shared: Any,
 ) -> tuple[Figure, list[tuple[Axes, Frame, tuple]]]:
     """A panel for each value of a column, or of two: rows, and columns of panels.
 
@@ -137,7 +140,7 @@ def over_seeds(table: Frame, x: str, value: str, *by: str) -> Frame:
 
 
 def lines(
-    ax: Axes, table: Frame, x: str, y: str, *, by: str, styles: Mapping, marks: int = 0, **line
+    ax: Axes, table: Frame, x: str, y: str, *, by: str, styles: Mapping, marks: int = 0, **line: Any
 ) -> None:
     """A line for each value of a column, in a band from low to high where there are such columns.
 
@@ -161,7 +164,7 @@ def lines(
             ax.fill_between(part[x], part["low"], part["high"], **shade)
 
 
-def points(ax: Axes, x, y, look: dict, *, x_ends=None, y_ends=None) -> None:
+def points(ax: Axes, x: Any, y: Any, look: dict, *, x_ends: Any = None, y_ends: Any = None) -> None:
     """A marker at each (x, y), with a line from end to end of an interval where there is one."""
     span = {"color": look["color"], "linewidth": 1, "alpha": 0.6}
     if x_ends is not None:
@@ -172,7 +175,15 @@ def points(ax: Axes, x, y, look: dict, *, x_ends=None, y_ends=None) -> None:
 
 
 def ranked(
-    ax: Axes, table: Frame, value: str, *, rows: str, names: list, by: str, styles: dict, apart=0.0
+    ax: Axes,
+    table: Frame,
+    value: str,
+    *,
+    rows: str,
+    names: list,
+    by: str,
+    styles: dict,
+    apart: float = 0.0,
 ) -> None:
     """Points with intervals, a row for each name from the top down.
 
@@ -198,7 +209,14 @@ def ranked(
 
 
 def bars(
-    ax: Axes, lengths: Frame, fills: Mapping, *, at=None, size=0.8, upright: bool = False, **bar
+    ax: Axes,
+    lengths: Frame,
+    fills: Mapping,
+    *,
+    at: Any = None,
+    size: Any = 0.8,
+    upright: bool = False,
+    **bar: Any,
 ) -> None:
     """Bars side by side, stacked in the order of the columns; from the left unless upright.
 
@@ -236,7 +254,7 @@ def steps(ax: Axes, table: Frame) -> None:
         ax.stairs(part["density"], edges, linewidth=1.5, **look)
 
 
-def heat(ax: Axes, cells: Frame, *, low: float, high: float, **settings) -> None:
+def heat(ax: Axes, cells: Frame, *, low: float, high: float, **settings: Any) -> None:
     """A field for each cell, coloured from low to high; fields without a number are hatched.
 
     Args:
@@ -256,7 +274,7 @@ def heat(ax: Axes, cells: Frame, *, low: float, high: float, **settings) -> None
     ax.set(xlabel="", ylabel="")
 
 
-def picture(ax: Axes, pixels: np.ndarray, **place) -> None:
+def picture(ax: Axes, pixels: np.ndarray, **place: Any) -> None:
     """An image (3, H, W) or (1, H, W) of uint8, enlarged without smoothing."""
     grey = {"cmap": "gray", "vmin": 0, "vmax": 255}
     ax.imshow(pixels.transpose(1, 2, 0), interpolation="none", **grey | place)

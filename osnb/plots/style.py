@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from itertools import cycle
+from typing import Any
 
 import matplotlib.figure
 import matplotlib.style
@@ -87,7 +88,7 @@ class Figure(matplotlib.figure.Figure):
     figure gives both, so that what exports to paper still finds the PNG.
     """
 
-    def savefig(self, fname, **options) -> None:
+    def savefig(self, fname: Any, **options: Any) -> None:
         """As in matplotlib, without clock and version; an svg begins with its description."""
         kind = options.get("format", str(fname).rpartition(".")[2])
         texts = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}.get(kind, {})

@@ -197,7 +197,9 @@ def tiny_kim(*, available: Iterable[str] | None = None) -> pd.DataFrame:
     return joined("tiny Kim", parts, available)
 
 
-def wordnet_parts(source: str, known, outer, near) -> list[pd.DataFrame]:
+def wordnet_parts(
+    source: str, known: Sequence[str], outer: Sequence[str], near: Sequence[str]
+) -> list[pd.DataFrame]:
     """`part` of each kind that follows from the hierarchy: known, external, near."""
     kinds = {"": known, "external": outer, "near": near}
     return [
@@ -205,7 +207,9 @@ def wordnet_parts(source: str, known, outer, near) -> list[pd.DataFrame]:
     ]
 
 
-def part(source: str, group: str, ids: Iterable[str], names=None) -> pd.DataFrame:
+def part(
+    source: str, group: str, ids: Iterable[str], names: Iterable[str] | None = None
+) -> pd.DataFrame:
     """Rows of a data set's classes of one group: known (""), external, near or far."""
     ids = list(ids)
     role = {"": "known", "external": "negative"}.get(group, "unknown")
@@ -213,7 +217,9 @@ def part(source: str, group: str, ids: Iterable[str], names=None) -> pd.DataFram
     return rows.assign(role=role, source=source, group=group, bin=group)
 
 
-def joined(protocol: str, parts: Sequence[pd.DataFrame], available) -> pd.DataFrame:
+def joined(
+    protocol: str, parts: Sequence[pd.DataFrame], available: Iterable[str] | None
+) -> pd.DataFrame:
     """The protocol that its parts make, known classes labelled as they come."""
     rows = pd.concat(parts, ignore_index=True)
     return rows_of(protocol, rows.assign(order=range(len(rows))), available)

@@ -82,7 +82,7 @@ def answers(loss: Loss, *, seed: int, negatives: float) -> dict[tuple[str, str],
     return found | {("test", "letters"): _asked(network, letters, unseen)}
 
 
-def written(function: Callable, *args, **settings) -> bool:
+def written(function: Callable, *args: Any, **settings: Any) -> bool:
     """Whether the reader's function is more than a stub: it returns something, or fails trying.
 
     A stub gives None or Ellipsis, or raises NotImplementedError.

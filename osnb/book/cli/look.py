@@ -34,7 +34,7 @@ def status(
     everything: Annotated[bool, typer.Option("--all", help="Rows for runs that are done.")] = False,
     once: Annotated[bool, typer.Option("--once", help="Do not follow till they end.")] = False,
     file: Json = None,
-):
+) -> None:
     """Show how the runs go. In a terminal it follows them until they end."""
     from rich.console import Console
     from rich.live import Live
@@ -116,7 +116,7 @@ def _progress(run: Mapping) -> dict[str, Any]:
 def show(
     name: Annotated[str, typer.Argument(help="<run> or <notebook>/<run>", metavar="RUN")],
     file: Json = None,
-):
+) -> None:
     """Show one run: parameters, history, files, why it failed."""
     chosen = record.named(name)
     if file:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -85,7 +85,7 @@ class Lines:
     def __init__(self, count: int, file: TextIO):
         self.count, self.file, self.number, self.open = count, file, 1, ""
 
-    def told(self, plan, line: str = "") -> None:
+    def told(self, plan: Any, line: str = "") -> None:
         """The run's name, if it does not stand there yet, and what ends its line."""
         if self.open != str(plan):
             name = f"[{self.number}/{self.count}] {plan!s:50} "
@@ -220,7 +220,7 @@ def run(
     p: Overrides = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds to run, from the file's own up.")] = 1,
     **options,
-):
+) -> None:
     """Run the notebook of each params file, after strict checks.
 
     Runs of size own leave their results under runs/ in the folder where this is called.
@@ -291,7 +291,7 @@ def reproduce(
     size: Annotated[str, typer.Option(help="Size of the runs: mini, tiny or paper.")] = "mini",
     repeats: Annotated[bool, typer.Option("--repeats", help=REPEATS)] = False,
     **options,
-):
+) -> None:
     """Make all runs of a size: trainings first, then results."""
     from osnb.book.run import SIZES, plan, repeated
 

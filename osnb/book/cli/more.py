@@ -30,7 +30,7 @@ def export(
     out: Annotated[Path, typer.Option(help="Zip file to write.")],
     force: Force = False,
     publish: Annotated[bool, typer.Option("--publish", help=PUBLISH)] = False,
-):
+) -> None:
     """Pack finished runs into one zip file.
 
     It holds params, environment and checksums, for an archive with a DOI.
@@ -43,7 +43,7 @@ def export(
 def import_(
     file: Annotated[Path, typer.Argument(help="Archive that `osnb export` wrote.")],
     force: Force = False,
-):
+) -> None:
     """Check an archive and unpack its runs.
 
     They lie where `osnb run` would have left them.
@@ -62,7 +62,7 @@ def import_(
 def verify(
     file: Json = None,
     golden: Annotated[bool, typer.Option("--golden", help=GOLDEN)] = False,
-):
+) -> None:
     """Say which results no longer follow from code and inputs.
 
     Results are figures, tables and scores; inputs are params files too.
@@ -87,7 +87,7 @@ def verify(
 
 def check(
     files: Annotated[list[Path] | None, typer.Argument(help=CHECKED)] = None,
-):
+) -> None:
     """Check notebooks and params files against the rules.
 
     The exit code is 1 if a rule is broken.
@@ -104,7 +104,7 @@ def claims(
     paper: Annotated[str, typer.Option(help=f"One of {', '.join(PAPERS)}; all if left out.")] = "",
     size: Annotated[str, typer.Option(help="printed, mini, tiny or paper; all if left out.")] = "",
     file: Json = None,
-):
+) -> None:
     """Decide the papers' claims, in print and on finished runs."""
     from osnb.evidence import claims
 
@@ -117,7 +117,7 @@ def claims(
         print(*claims.report(decided), sep="\n")
 
 
-def artefacts():
+def artefacts() -> None:
     """List the papers' tables and figures, and what ours lack."""
     from osnb.evidence import gallery
 
@@ -128,7 +128,7 @@ def artefacts():
     print(gallery.counted(shown))
 
 
-def outputs():
+def outputs() -> None:
     """For developers: put results into notebooks and READMEs.
 
     Outputs of the default runs go to notebooks/, their numbers into the tables of READMEs.
@@ -165,7 +165,7 @@ def outputs():
     index.update(root)
 
 
-def report():
+def report() -> None:
     """Make report/index.html, a site of all results.
 
     It shows all artefacts, the papers' numbers beside ours, and the notebooks.
@@ -179,7 +179,7 @@ def report():
     print(made)
 
 
-def docs():
+def docs() -> None:
     """Make report/docs/index.html, the documentation.
 
     It is made from the pages in osnb/docs and needs no run.
@@ -195,7 +195,7 @@ def protocol(
     images: Annotated[Path | None, typer.Option(help="Folder of the data set.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the file lists.")] = None,
     reader: Annotated[str, typer.Option(help="How to read the data set.")] = "ilsvrc",
-):
+) -> None:
     """Print a protocol's classes as csv, or write file lists."""
     from osnb import protocols
 
@@ -227,7 +227,7 @@ def course(
     wheels: Annotated[Path | None, typer.Option(help="Folder of wheels to pack.")] = None,
     check: Annotated[Path | None, typer.Option(help="Check a bundle's checksums.")] = None,
     learn: Annotated[Path | None, typer.Option(help="Folder to add lacking notebooks to.")] = None,
-):
+) -> None:
     """Write a copy of the course for students or lecturers.
 
     Or an offline bundle.
@@ -269,7 +269,7 @@ def _students_copy(out: Path, bundle: bool, wheels: Path | None) -> None:
 
 def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print json instead of a table.")] = False,
-):
+) -> None:
     """Say what this machine lacks, and what to do about it.
 
     Checked are Python, versions, torch, kernel, disk, folders and data.
@@ -297,7 +297,7 @@ def doctor(
 def example(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty folder.")],
     per_class: Annotated[int, typer.Option(min=10, max=200, help="Images of each class.")] = 100,
-):
+) -> None:
     """Write an example: images, roles and trainings.
 
     Ten classes of drawings as folders of png, their roles in a csv, three trainings.

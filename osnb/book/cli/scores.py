@@ -70,7 +70,7 @@ def predict(
     benchmark: BenchmarkFile = None,
     model: Model = "",
     p: Overrides = None,
-):
+) -> None:
     """Score a trained network on any test set. Nothing is trained.
 
     \b
@@ -108,7 +108,7 @@ def verdict(
     seed: Seed = 0,
     json: Json = None,
     out: Out = None,
-):
+) -> None:
     """Give each new image a class or a rejection.
 
     A trained network decides; nothing is trained.
@@ -195,7 +195,7 @@ def rules(
     machine: Annotated[str, typer.Option(help="As in training notebooks: workers=4 ...")] = "",
     out: Out = None,
     save: Annotated[bool, typer.Option("--save", help="Keep the measures in figures/.")] = False,
-):
+) -> None:
     """Score one trained network by thirty rules.
 
     Printed are AUROC and seconds of each rule. Features are kept as features.npz beside the run.
@@ -253,7 +253,7 @@ def score(
     choose: Annotated[bool, typer.Option("--choose", help=CHOOSE)] = False,
     json: Json = None,
     out: Out = None,
-):
+) -> None:
     """Measure your own scores, with 95 % intervals.
 
     Measures are accuracy, OSCR, AUROC, AURC and others.
@@ -314,7 +314,7 @@ def threshold(
     known: Known = 0,
     json: Json = None,
     out: Out = None,
-):
+) -> None:
     """Choose a threshold, and say what it promises.
 
     It is also tried on samples that did not choose it.

@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -10,8 +9,7 @@ import pandas as pd
 from osnb.base import workbook
 from osnb.book import record
 from osnb.book.verify import VERDICTS, shown
-from osnb.evidence import across, gallery, tables
-from osnb.evidence.build import evidence
+from osnb.evidence import gallery
 from osnb.protocols import quickdraw
 
 KEPT = "Not executed here: these are the notebook and the outputs that are in git."
@@ -20,10 +18,7 @@ SHORT = 7  # characters of a commit
 ANSWERS = {"holds": "hold", "does not hold": "do not hold"}  # of several
 ANSWERS |= {"shows": "shown", "does not show": "not shown", "undecided": "undecided"}
 LISTS = workbook.PACKAGE / "data" / "quickdraw" / "lists.csv"
-NOTEBOOKS = ("12_palechor_train", "21_vaze_train", "31_kim_train")
-BY = ("benchmark", "task", "network", "printed")
-MEASURES = ("accuracy", "auroc", "oscr")
-RESAMPLES = 200  # draws: two digits of an interval
+RESULTS = Path("41_quickdraw_openset", "mini", "results.csv")
 
 
 def runs() -> list[dict]:
@@ -188,43 +183,24 @@ def _answer(row: tuple) -> str:
 
 
 def benchmark() -> dict:
-    """What the page of `quickdraw-openset` shows: lists, results of each protocol that has runs."""
+    """What the page of `quickdraw-openset` shows: lists, results of each protocol that has any."""
     lists = pd.read_csv(LISTS)
-    found = results_on_drawings()
-    shown = {name: part.drop(columns="protocol") for name, part in found.groupby("protocol")}
     known = {"title": quickdraw.NAME, "version": quickdraw.VERSION, "tuning": quickdraw.TUNING}
-    known |= {"lists": lists.drop(columns=["name", "version"]), "resamples": RESAMPLES}
+    known |= {"lists": lists.drop(columns=["name", "version"]), "results": {}}
     every = (make(split=i) for make, n in quickdraw.SPLITS.values() for i in range(n))
     known["classes"] = pd.concat(every)["wnid"].nunique()
-    return known | {"results": {name: shown[name] for name in quickdraw.SPLITS if name in shown}}
+    kept = [base / "figures" / RESULTS for base in (workbook.out(), workbook.root())]
+    for file in [file for file in kept if file.is_file()][:1]:
+        for protocol, rows in pd.read_csv(file).groupby("protocol", sort=False):
+            known["results"][protocol] = _intervals(rows.drop(columns="protocol"))
+    return known
 
 
-def results_on_drawings() -> pd.DataFrame:
-    """Every method on every protocol, the mean over its splits and seeds, on drawings alone.
-
-    Returns:
-        protocol, task (unknown, or negative), method, network, splits, runs (how many), then
-        accuracy, auroc and oscr as text: number and 95 % interval over classes.
-    """
-    parts = []
-    for notebook in NOTEBOOKS:
-        with suppress(FileNotFoundError):  # no such run yet
-            parts.append(tables.collect(notebook, "mini"))
-    made = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["protocol"])
-    made = made[made["protocol"].isin([*quickdraw.SPLITS])]
-    if made.empty:
-        return made
-    made = made[made["regime"] != "norms"].assign(benchmark=made["protocol"])
-    draws = {"unit": "class", "seed": 0, "resamples": RESAMPLES}
-    numbers = evidence(made, "drawings", "cross", **draws)
-    numbers = numbers.only(~numbers.keys["printed"].str.contains(","))
-    means = across.averaged(numbers, *BY)
-    splits = numbers.keys.groupby([*BY], sort=False)["split"].agg(lambda x: ", ".join(x.unique()))
-    table = means.keys.rename(columns={"benchmark": "protocol", "printed": "method"})
-    table = table.assign(runs=means.keys["rows"], splits=splits.to_numpy())
-    for measure in MEASURES:
-        rows = means.table(measure)[[measure, "low", "high"]].to_numpy()
-        table[measure] = [f"{value:.3f} [{low:.2f}, {high:.2f}]" for value, low, high in rows]
-    table = table.assign(rank=means.points()["oscr"])
-    table = table.sort_values(["task", "rank"], ascending=False, kind="stable")
-    return table[["protocol", "task", "method", "network", "splits", "runs", *MEASURES]]
+def _intervals(rows: pd.DataFrame) -> pd.DataFrame:
+    """Each measure with its interval in one cell."""
+    for low in [name for name in rows if name.endswith("_low")]:
+        name = low.removesuffix("_low")
+        values = rows[[name, low, f"{name}_high"]].to_numpy()
+        text = [f"{value:.3f} [{below:.2f}, {above:.2f}]" for value, below, above in values]
+        rows = rows.drop(columns=[low, f"{name}_high"]).assign(**{name: text})
+    return rows

@@ -7,13 +7,14 @@
 """
 
 from functools import partial
+from typing import Any
 
 from osnb.base.catalogue import Catalogue
 from osnb.train.loop import Run
 from osnb.train.methods import arpl_cs, c2ae, osrci, terms
 
 
-def released(*, weights: str, **_) -> Run:
+def released(*, weights: str, **_: Any) -> Run:
     """Weights that somebody else has trained are read, and never trained.
 
     Raises:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,7 +32,7 @@ def run(
     gan_rate: float = 3e-4,
     latent: int = 64,
     match: float = 0.9,
-    **plain,
+    **plain: Any,
 ) -> "Conditioned":
     """Stage two, after stage one, whose `epochs`, `optimizer`, `schedule` and `patience` are given.
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -37,7 +38,7 @@ def run(
     cf_speed: float = 0.1,
     cf_distance: float = 1.0,
     gan_batches: Callable | None = None,
-    **plain,
+    **plain: Any,
 ) -> "Tuned":
     """Stage three, after the first two; `epochs`, `optimizer`, `schedule`, `patience` are its own.
 
