@@ -683,6 +683,7 @@ def test_results_on_drawings_are_means_over_splits_of_drawings_alone(tmp_path):
         frame["class"] = frame["role"] + (frame.index % 5).astype(str)
         frame["sample"] = [f"{split} {i}" for i in frame.index]
         frame["max_softmax_log_odds"] = rng.normal(size=120) + (frame["role"] == "known")
+        frame["max_logit"] = -frame["max_softmax_log_odds"]
         path = tmp_path / f"r{split}" / "scores.parquet"
         tables.write(path, frame, {"notebook": "n", "run": f"r{split}", "parameters": {}})
         row = {"run": f"r{split}", "path": str(path), "protocol": "quickdraw_kim", "split": split}
@@ -694,7 +695,10 @@ def test_results_on_drawings_are_means_over_splits_of_drawings_alone(tmp_path):
         accuracy.append((known["pred"] == known["label"]).mean())
     looking = made[0] | {"regime": "norms", "path": "nowhere"}
     runs = pd.DataFrame([*made, looking])
-    (row,) = drawings.results(runs, unit="class", seed=0, resamples=200).to_dict("records")
+    table = drawings.results(runs, unit="class", seed=0, resamples=200)
+    row, last = table.to_dict("records")
+    assert last["method"] == "MLS"
+    assert last["oscr"] < row["oscr"]
     assert (row["protocol"], row["task"], row["method"]) == ("quickdraw_kim", "unknown", "MSP")
     assert (row["splits"], row["runs"]) == ("0, 1", 2)
     assert row["auroc"] == pytest.approx(np.mean(aurocs))

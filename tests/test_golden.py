@@ -156,3 +156,15 @@ def test_a_training_follows_from_what_its_settings_name_and_from_nothing_else():
     names = follows.of_settings(exp.settings, exp.columns)
     assert {"method/entropic", "loss/entropic", "protocol/quickdraw_p2", "watch/gamma"} <= {*names}
     assert not [name for name in names if "edl" in name or "crl" in name]
+
+
+def test_a_training_follows_from_its_far_sets_external_images_and_options():
+    def kinds(benchmark, **chosen):
+        exp = experiment.Experiment.named(benchmark, **{"method": "softmax"} | chosen)
+        names = follows.of_settings(exp.settings, exp.columns)
+        return {x for x in names if x.partition("/")[0] in ("sets", "validation", "option")}
+
+    assert kinds("p2") == set()
+    assert kinds("imagenet200") == {"sets/far", "option/means"}
+    assert kinds("closed", method="oe") == {"sets/far", "sets/external"}
+    assert kinds("cifar10", size="paper") == {"validation/whole", "option/bfloat16"}

@@ -107,6 +107,16 @@ def test_a_line_needs_more_than_three_points_and_an_interval_without_0(points, l
     assert sum(len(line.get_xdata()) == 2 for line in ax.lines) == lines
 
 
+def test_no_axis_of_rates_goes_beyond_1_around_a_single_point():
+    ends = {f"{n}_{end}": np.nan for n in ("accuracy", "auroc") for end in ("low", "high")}
+    table = pd.DataFrame({"panel": ["one"], "series": "s", "mark": "m", "accuracy": 0.996})
+    rho = pd.DataFrame({"panel": ["one"], "points": 1, "rho": np.nan, "low": np.nan, "high": 0.1})
+    (ax,) = plots.accuracy_auroc(table.assign(auroc=1.0, **ends), rho, empty={}, about="").axes
+    for low, high in (ax.get_xlim(), ax.get_ylim()):
+        assert low < 0.99
+        assert 1 < high < 1.01
+
+
 def test_every_point_is_drawn_once_where_it_lies():
     points, figure = drawn()
     for panel, ax in zip(("splits", "means"), figure.axes, strict=True):

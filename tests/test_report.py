@@ -203,16 +203,18 @@ def test_a_claim_is_about_the_artefacts_that_its_section_names():
     assert not facts._about("Tables 5, 6, Sec. 4.2", "Table 4")
 
 
-def test_the_benchmark_s_page_reads_what_its_notebook_saved(project):
-    rows = pd.DataFrame(
-        {"protocol": ["quickdraw_kim"] * 2, "task": "unknown", "method": ["a", "b"]}
-    )
+def test_the_benchmark_s_page_reads_what_its_notebook_saved(project, tmp_path, monkeypatch):
+    rows = pd.DataFrame({"protocol": "quickdraw_kim", "task": "unknown", "method": ["a", "b"]})
     rows = rows.assign(auroc=[0.61234, 0.5], auroc_low=0.5051, auroc_high=0.7)
-    file = workbook.out() / "figures" / facts.RESULTS
-    file.parent.mkdir(parents=True)
-    rows.to_csv(file, index=False)
+    folders = {"elsewhere": workbook.root(), "here": tmp_path / "out"}
+    for where, folder in folders.items():
+        file = folder / "figures" / facts.RESULTS
+        file.parent.mkdir(parents=True)
+        rows.assign(protocol=where).to_csv(file, index=False)
+    assert [*facts.benchmark()["results"]] == ["elsewhere"]
+    monkeypatch.setenv("OSNB_OUT", str(folders["here"]))
     ((protocol, table),) = facts.benchmark()["results"].items()
-    assert (protocol, [*table]) == ("quickdraw_kim", ["task", "method", "auroc"])
+    assert (protocol, [*table]) == ("here", ["task", "method", "auroc"])
     assert table["auroc"].tolist() == ["0.612 [0.51, 0.70]", "0.500 [0.51, 0.70]"]
 
 

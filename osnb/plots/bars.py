@@ -42,6 +42,7 @@ GROUPS = {
     "": ("0.4", "-", "x", "unknown"),
 }
 MEASURES = ("accuracy", "auroc")
+TOP = 1.005  # of an axis of rates, so that a marker at 1 is whole
 LIMITS = tuple(f"{name}_{end}" for name in MEASURES for end in ENDS)
 
 
@@ -438,6 +439,7 @@ def accuracy_auroc(
         if not len(part):
             draw.say(ax, empty[name])
             ax.set(xticks=[], yticks=[])
+        ax.set(xlim=(None, min(TOP, ax.get_xlim()[1])), ylim=(None, min(TOP, ax.get_ylim()[1])))
         ax.set_title(_title(name, row.iloc[0]))
     _legend(parts[0][0], *styles)
     return finished(figure, x="closed-set accuracy", y="AUROC", about=about)
