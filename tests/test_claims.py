@@ -15,6 +15,7 @@ from osnb import metrics
 from osnb.evidence import across, claims, kim2021, tables
 from osnb.evidence.build import Evidence, Missing, least
 from osnb.evidence.claims import Basis, compare, decision, predicates
+from osnb.evidence.names import TASKS
 
 PAPERS = ("palechor2023", "vaze2022", "kim2021")
 PLACES, LOSSES = ("p1", "p2", "p3"), ("S", "BG", "EOS")
@@ -381,6 +382,15 @@ def test_a_claim_holds_in_a_world_made_for_it_and_is_lost_when_its_number_turns(
     assert len(changed) == 1
     changed[0][measure] = value
     assert answer(name, where, made(world))["answer"] == "does not hold"
+
+
+@pytest.mark.parametrize("paper", claims.ASKED)
+def test_claims_are_decided_on_every_measure_that_they_name(paper):
+    tasks = {"palechor2023": "roles", "vaze2022": "shifts", "kim2021": "unified"}[paper]
+    there = {name for names in TASKS[tasks].asked.values() for name in names}
+    compared = claims.claims(paper).query("runs != 'published'")["measure"]
+    named = {name for cell in compared for name in re.split(r"\|| and |; ", cell)}
+    assert named & there <= {*claims.ASKED[paper]} <= there
 
 
 def test_a_method_that_stands_alone_is_held_against_nothing():

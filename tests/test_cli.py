@@ -322,7 +322,8 @@ def test_a_dry_run_starts_nothing_and_says_what_it_would(paper, executed):
 def test_other_seeds_are_made_where_asked_for_and_else_counted(paper, executed):
     asked = "10_fixture_train/mini_?: {seed: 3}\n20_other/mini: {seed: 2}\n10_*/tiny_*: {seed: 9}\n"
     (paper.folder / "params" / "repeats.yaml").write_text(asked)
-    line = "more, of other seeds or splits, are read from figures/: see --repeats"
+    said = "of other seeds or splits or for the cross table alone, are read from figures/"
+    line = f"more, {said}: see --repeats"
     assert f"5 {line}\n" in osnb("reproduce")[2]  # what is printed may be json
     first = executed.copy()
     assert len(first) == 5
@@ -333,6 +334,18 @@ def test_other_seeds_are_made_where_asked_for_and_else_counted(paper, executed):
     assert {*executed} == {*first} | more | {"20_other/mini-seed1"}
     assert len(executed) == 10
     assert {*executed[:6]} == {*TRAIN} | more  # what trains comes first
+
+
+def test_a_run_that_is_asked_for_later_is_made_with_the_other_seeds_alone(paper, executed):
+    (paper.folder / "params" / "repeats.yaml").write_text(f"{TRAIN[0]}: later\n")
+    said = "1 more, of other seeds or splits or for the cross table alone, are read"
+    assert said in osnb("reproduce")[2]
+    first = executed.copy()
+    assert TRAIN[0] not in first
+    assert len(first) == 4
+    executed.clear()
+    osnb("reproduce", "--repeats")
+    assert {*executed} == {*first, TRAIN[0]}
 
 
 def test_one_bad_file_of_any_size_starts_nothing(paper, executed):

@@ -41,6 +41,16 @@ def test_the_package_itself_has_right_values_and_is_no_solution(capsys, function
     assert verdict(capsys, function, function, inputs) == [said]
 
 
+@pytest.mark.parametrize(("tpr", "right"), [(0.9, False), (0.95, True), (1.0, False)])
+def test_an_fpr_at_another_tpr_is_told_apart_by_many_known_scores(capsys, tpr, right):
+    def mine(known, unknown):
+        least = np.sort(known)[-int(np.ceil(tpr * len(known)))]
+        return (unknown >= least).mean()
+
+    lines = verdict(capsys, mine, partial(metrics.fpr_at_tpr, tpr=0.95), exercise.many)
+    assert (lines == RIGHT) == right
+
+
 def test_ones_own_function_is_right(capsys):
     def mine(known, unknown):
         return {"gap": known.mean() - unknown}

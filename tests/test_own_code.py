@@ -238,7 +238,7 @@ def test_weights_that_are_there_are_scored_on_a_benchmark_file_of_ones_own(folde
         logits = layer(torch.from_numpy(pixels).float() / 255).numpy()
     words = ["predict", "--model", "my_module:trained", "--benchmark", "my.yaml", "--weights"]
     for weights in ("file.pt", "file.safetensors"):
-        assert osnb(*words, weights, "-p", "rules=mine:margin")[0] == 0
+        assert osnb(*words, weights, "-p", "rules=mine:margin", "--force")[0] == 0
         place = folder / "runs" / "21_vaze_train" / "file-rulesmine=3Amargin" / "scores.parquet"
         table = tables.read(place)
         np.testing.assert_allclose(table["max_logit"], logits.max(axis=1), atol=1e-6)

@@ -25,12 +25,17 @@ def test_each_line_of_repeats_matches_runs_and_asks_for_seeds_or_all_splits_of_t
     for pattern, counts in yaml.safe_load((params / "repeats.yaml").read_text()).items():
         found = [*params.glob(f"{pattern}.yaml")]
         assert found, f"{pattern} in params/repeats.yaml matches no params file"
+        if counts == "later":  # of the cross table alone, and never the first of several seeds
+            firsts = [run.plan(file) for file in found]
+            assert all(run.later(first) and not run.repeated(first) for first in firsts)
+            continue
         ((key, count),) = counts.items()
         for file in found:
             first = run.plan(file)
             more = run.repeated(first)  # twice as many, if two lines match
             names = [f"{file.parent.name}/{file.stem}-{key}{i}" for i in range(1, count)]
             assert [str(each) for each in more] == names
+            assert not run.later(first)
             for i, each in enumerate(more, 1):
                 assert each.parameters == first.parameters | {"run": each.run, key: i}
             facts = benchmarks[first.parameters["benchmark"]]["mini"]

@@ -15,7 +15,7 @@ from torch import nn
 from osnb import experiment, models, train
 from osnb.base import stamps, tables, workbook
 from osnb.base.outputs import Outputs
-from osnb.book import run, runs
+from osnb.book import predicting, run, runs
 from osnb.experiment import predicted
 from osnb.experiment.predicted import MOVED, Answering
 
@@ -141,8 +141,10 @@ def test_a_network_of_ones_own_is_scored_and_its_code_is_in_the_stamp(out):
     file.parent.mkdir(parents=True)
     file.write_text("run: mine\nbenchmark: digits\nmethod: softmax\nregime: baseline\n")
     words = ["--benchmark", file, "--weights", "mine.pt", "--model", "mine_here:network"]
-    assert osnb("predict", *words)[0] == 0
-    table = read(out, "mine").query("source == 'digits'")
+    code, said, _ = osnb("predict", *words)
+    assert code == 0
+    assert "images of 1 x 8 x 8; its logits have to be, in this order: 0 " in said
+    table = read(out, "mine_on_mine").query("source == 'digits'")
     parts = experiment.Experiment.named("digits", method="softmax").parts(experiment.Machine())
     with torch.no_grad():
         pixels = torch.cat([images for images, _ in parts.test(0)])
@@ -150,7 +152,9 @@ def test_a_network_of_ones_own_is_scored_and_its_code_is_in_the_stamp(out):
         logits = network[3](features)
     np.testing.assert_allclose(table["max_logit"], logits.amax(1), atol=1e-5)
     np.testing.assert_allclose(table["feature_norm"], features.norm(dim=1), atol=1e-5)
-    stamp = stamps.read(out / "runs/21_vaze_train/mine/scores.json")
+    stamp = stamps.read(out / "runs/21_vaze_train/mine_on_mine/scores.json")
+    assert not (out / "figures").exists()  # nothing of a training of that name, nor of another
+    assert osnb("predict", *words)[0] == 0  # the same again
     assert stamp["columns"]["network"] == "mine_here:network"
     source = stamp["inputs"]["model/mine_here:network"]
     assert source == workbook.file_hash(out / "mine_here.py")
@@ -159,11 +163,26 @@ def test_a_network_of_ones_own_is_scored_and_its_code_is_in_the_stamp(out):
     wrongs |= {"mine_here": "is no MODULE:NAME", "mine_there:network": "1.weight (12, 65)"}
     wrongs |= {"mine_here:nn": "no function 'nn'"}
     for wrong, reason in wrongs.items():
-        code, _, why = osnb("predict", *words[:-1], wrong)
+        code, _, why = osnb("predict", *words[:-1], wrong, "--force")
         assert (code, reason in why) == (2, True), why
     torch.save({"other": torch.zeros(2)}, out / "mine.pt")
     code, _, why = osnb("predict", *words)
+    assert (code, "holds scores of other weights" in why) == (2, True), why
+    code, _, why = osnb("predict", *words, "--force")
     assert (code, "on one side only: 1.bias" in why) == (2, True)
+
+
+def test_weights_replace_no_training_and_a_wrong_order_of_classes_is_told(small, out):
+    file, weights = out / "own/21_vaze_train/small.yaml", small.directory / "checkpoint.pt"
+    code, said, _ = osnb("predict", "--benchmark", file, "--weights", weights)
+    assert (code, "checkpoint_on_small: " in said, "below chance" in said) == (0, True, False)
+    state = torch.load(weights, weights_only=True)["model"]
+    for name in [name for name in state if name.startswith("head.")]:
+        state[name] = state[name].roll(1, 0)
+    torch.save(state, out / "turned.pt")
+    assert "below chance" in osnb("predict", "--benchmark", file, "--weights", "turned.pt")[1]
+    with pytest.raises(run.Refused, match="holds a training: give --force, or the weights another"):
+        predicting.unclaimed(small, [weights], "")
 
 
 def test_logits_without_a_linear_layer_are_their_own_features():

@@ -9,14 +9,16 @@ from typing import Any
 import pandas as pd
 
 from osnb import experiment, scores
-from osnb.base import workbook
+from osnb.base import stamps, workbook
 from osnb.base.tables import COLUMNS
 from osnb.book import record, runs
 from osnb.book.run import Plan, Refused, execute, once, plan
+from osnb.book.run.plans import read
 from osnb.book.verify import params_file
 from osnb.evidence import samples
 
 UNTRAINED = ("also", "counts", "far", "tested", "means", "rules")  # settings that train nothing
+SHOWN = 12  # classes whose order is printed
 NOTEBOOK = "21_vaze_train"  # any that trains would do: the setting of papers' networks is not read
 
 
@@ -59,6 +61,42 @@ def of_weights(weights: Sequence[Path], benchmark: Path, overrides: Mapping[str,
     return plan(Path(NOTEBOOK) / f"{weights[0].stem}.yaml", overrides, run)
 
 
+def of_training(weights: Sequence[Path], file: Path, overrides: Mapping[str, Any]) -> Plan:
+    """What the experiment of a params file would be with these weights, under a name of its own.
+
+    The file's own name is that of its training, whose scores stay.
+
+    Args:
+        weights, overrides: as in `of_weights`.
+        file: of the project's params/, or like one.
+
+    Raises:
+        Refused: there can be no such run.
+    """
+    name = f"{weights[0].stem}_on_{file.stem}"
+    return plan(file.with_name(f"{name}.yaml"), overrides, read(file) | {"run": name})
+
+
+def unclaimed(planned: Plan, files: Sequence[Path], model: str) -> None:
+    """Refuse to write over a training, or over the scores of other weights or another network.
+
+    Raises:
+        Refused: the run is there, and is not one of these files on this benchmark.
+    """
+    from osnb.experiment.predicted import digests
+
+    folder, why = planned.directory, ""
+    if any(folder.rglob("checkpoint.pt")):
+        why = "a training"
+    elif stamp := stamps.read(folder / "scores.json"):
+        ours = digests(files, model)
+        theirs = {k: v for k, v in stamp["inputs"].items() if k.startswith(("weights/", "model/"))}
+        if ours != theirs or stamp["parameters"] != planned.follows["parameters"]:
+            why = "scores of other weights, or of another network or benchmark"
+    if why:
+        raise Refused(f"{folder} holds {why}: give --force, or the weights another name")
+
+
 def finished(name: str) -> tuple[str, dict[str, Any], list[Path]]:
     """NOTEBOOK/RUN of one training run that is done, its parameters and its weights.
 
@@ -80,7 +118,9 @@ def finished(name: str) -> tuple[str, dict[str, Any], list[Path]]:
     return key, run["parameters"], files
 
 
-def predict(planned: Plan, files: Sequence[Path], model: str = "") -> dict[str, Any]:
+def predict(
+    planned: Plan, files: Sequence[Path], model: str = "", *, publish: bool = True
+) -> dict[str, Any]:
     """Make the tables of a plan with the weights in files, as a run; its run.json.
 
     Where that fails, a run that was not there before leaves nothing behind.
@@ -89,8 +129,9 @@ def predict(planned: Plan, files: Sequence[Path], model: str = "") -> dict[str, 
         planned: what experiment, where.
         files: of weights, one for each member.
         model: module:name of a network that is not the experiment's.
+        publish: whether the tables go to figures/ too, if the size of the run has them there.
     """
-    through = partial(_scored, files=files, model=model)
+    through = partial(_scored, files=files, model=model, publish=publish)
     end, new = {}, not planned.directory.exists()
     try:
         end = once(planned, force=True, make=partial(execute, through=through))
@@ -175,7 +216,9 @@ def _single(table: pd.DataFrame, score: str) -> scores.Own:
     return scores.Own(label, pred, {score: values}, 0, (), ())
 
 
-def _scored(planned: Plan, _limit: float, *, files: Sequence[Path], model: str) -> dict[str, Any]:
+def _scored(
+    planned: Plan, _limit: float, *, files: Sequence[Path], model: str, publish: bool
+) -> dict[str, Any]:
     """In place of a kernel: what run.json says of the end."""
     import torch
 
@@ -189,9 +232,18 @@ def _scored(planned: Plan, _limit: float, *, files: Sequence[Path], model: str) 
         here.follows["columns"] |= {"network": model}
     try:
         parts = exp.parts(experiment.Machine.of(values["machine"], data=values["data"]))
+        if model:
+            order = ", ".join(f"{i} {name}" for i, name in enumerate(parts.names[:SHOWN]))
+            more = ", ..." * (len(parts.names) > SHOWN)
+            shape = " x ".join(map(str, parts.images.shape))
+            print(f"images of {shape}; its logits have to be, in this order: {order}{more}")
         tables, inputs = predicted(exp, parts, files, model=model)
         for name, table in tables.items():
             here.save(name, table=table, inputs=inputs)
     except (OSError, ValueError) as error:
         return record.failed(error)
-    return {"state": "done", "unpublished": planned.publish()}
+    known = tables["scores"].query("label >= 0")
+    right = (known["pred"] == known["label"]).mean()
+    if right < 1 / len(parts.names):
+        print(f"accuracy {right:.3f} is below chance: are its classes in another order?")
+    return {"state": "done", "unpublished": planned.publish() if publish else []}

@@ -265,7 +265,7 @@ def _measured(
             both = drawn, draws(part.rows, f"{where} {part.draw}", run)
         for rule, name in printed.items():
             if part.rows is None:
-                numbers = _wrong(known[rule].to_numpy(), right, drawn)
+                numbers = _wrong(known[rule].to_numpy(), right, drawn, names)
             else:
                 columns = known[rule], right, part.rows[rule]
                 numbers = metrics.bootstrap_summary(*columns, weights=both, names=names)
@@ -306,16 +306,19 @@ def _mean(values: pd.Series, weights: np.ndarray) -> np.ndarray:
     return np.divide(total, many, out=np.full(len(many), np.nan), where=many > 0)
 
 
-def _wrong(score: np.ndarray, right: np.ndarray, weights: np.ndarray) -> dict[str, np.ndarray]:
+def _wrong(
+    score: np.ndarray, right: np.ndarray, weights: np.ndarray, asked: Sequence[str]
+) -> dict[str, np.ndarray]:
     """The measures of right predictions against wrong ones; NaN where one side is empty."""
     numbers = metrics.bootstrap_aurc(score, right, weights=weights)
-    numbers |= {name: np.full(len(weights), np.nan) for name in ("auroc", "fpr95")}
+    names = [name for name in ("auroc", "fpr95") if name in asked]
+    numbers |= {name: np.full(len(weights), np.nan) for name in names}
     sides = weights[:, right], weights[:, ~right]
     both = np.all([side.sum(axis=1) > 0 for side in sides], axis=0)
-    if both[0]:
+    if names and both[0]:
         of = score[right], np.ones(int(right.sum()), bool), score[~right]
         drawn = tuple(side[both] for side in sides)
-        told = metrics.bootstrap_summary(*of, weights=drawn, names=("auroc", "fpr95"))
+        told = metrics.bootstrap_summary(*of, weights=drawn, names=names)
         for name, values in told.items():
             numbers[name][both] = values
     return numbers

@@ -1,5 +1,6 @@
 """What weights that are there already say of any test set, or of new images; nothing is trained."""
 
+import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,12 +38,17 @@ def predicted(
         pixels read, and how many batch norms were folded.
     """
     made = loaded(experiment, parts, files, model=model)
-    sums = {f"weights/{i}": workbook.file_hash(file) for i, file in enumerate(files)}
+    sums = digests(files, model)
     for i, pair in enumerate(zip(members(made.network), members(made.still), strict=True)):
         before, left = map(models.outside.norms, pair)
         sums[f"norms/{i}"] = f"{before - left} of {before} folded into convolutions"
-    sums |= {f"model/{model}": workbook.file_hash(user.file(model))} if model else {}
     return made.tables(), parts.inputs | sums
+
+
+def digests(files: Sequence[Path], model: str) -> dict[str, str]:
+    """Digests of files of weights, and of somebody's own network if there is one, by name."""
+    sums = {f"weights/{i}": workbook.file_hash(file) for i, file in enumerate(files)}
+    return sums | ({f"model/{model}": workbook.file_hash(user.file(model))} if model else {})
 
 
 def loaded(
@@ -124,6 +130,8 @@ def own(name: str, parts: Parts) -> nn.Module:
         ValueError: it takes no classes=K, or what it gives is no network.
     """
     classes = parts.outputs
+    if re.search(r"\b(timm|torchvision)\b", user.file(name).read_text(encoding="utf8")):
+        from osnb.datasets.vision import torchvision  # noqa: F401  # behind its guard
     made = called(name, f"network(*, classes={classes})", user.load(name), classes=classes)
     if not isinstance(made, nn.Module):
         raise ValueError(f"{name} must give a torch.nn.Module; got {type(made).__name__}")

@@ -7,7 +7,7 @@ interval speaks of other images of these classes; drawn over `class`, of other c
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -306,8 +306,9 @@ def _fitting(weights: Weights, *columns: np.ndarray) -> None:
 
 def _accepted(weights: np.ndarray, flag: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """(rows, T + 1) flagged copies up to the end of each tie, after a 0."""
+    copies = np.cumsum(weights * flag, axis=1, dtype=np.int32)
     sums = np.zeros((len(weights), len(ends) + 1))
-    sums[:, 1:] = np.cumsum(weights * flag, axis=1, dtype=np.int32).take(ends, axis=1)
+    sums[:, 1:] = copies.take(ends, axis=1) if len(ends) < copies.shape[1] else copies
     return sums
 
 
@@ -333,7 +334,7 @@ def _coverage(piece: Counts) -> dict[str, np.ndarray]:
     samples, errors = piece.size[:, -1], piece.size - piece.right
     wrong, sizes = np.diff(errors), np.diff(piece.size)
     at_first = errors[:, :-1] - piece.size[:, :-1] * wrong / np.maximum(sizes, 1)
-    table = measures.harmonic(np.arange(samples.max() + 1))
+    table = _harmonics(int(samples.max()).bit_length())
     sums = wrong.sum(axis=1) + np.vecdot(at_first, np.diff(table.take(piece.size.astype(np.intp))))
     risk = errors[:, -1] / samples
     return {
@@ -341,6 +342,12 @@ def _coverage(piece: Counts) -> dict[str, np.ndarray]:
         "aurc": sums / samples,
         "e_aurc": sums / samples - measures.least_risk(risk),
     }
+
+
+@cache
+def _harmonics(bits: int) -> np.ndarray:
+    """H_n of every n below 2 ** bits."""
+    return measures.harmonic(np.arange(1 << bits))
 
 
 # What is computed together: the names of `summary`, and their (rows,) of a piece.

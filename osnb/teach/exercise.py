@@ -32,6 +32,13 @@ def sides(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return known, unknown
 
 
+def many(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """As `sides`, of so many known scores that 95 % of them are not all."""
+    known, unknown = rng.normal(1, 1, rng.integers(20, 31)), rng.normal(0, 1, rng.integers(2, 7))
+    digits = rng.choice([1, 3])  # about every second draw has ties
+    return known.round(digits), unknown.round(digits)
+
+
 def ranking(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Arguments of `metrics.aurc`: scores (N,) and correct (N,) bool, right and wrong ones tied.
 

@@ -29,7 +29,7 @@ LIMIT = "Seconds after which a run is stopped and has failed; 0: none."
 FILES = "params/<notebook>/<run>.yaml, a folder of them, a glob ..."
 REPLACE = typer.Option("-p", metavar="NAME=VALUE", help="Replace a parameter.")
 Overrides = Annotated[list[str] | None, REPLACE]
-REPEATS = "Train the other seeds and splits of params/repeats.yaml too."
+REPEATS = "Train what params/repeats.yaml lists too: other seeds and splits, and more methods."
 REPORT = "File for how every run ended; - prints it, and all else to stderr."
 
 
@@ -244,8 +244,14 @@ def at_home(files: list[Path]) -> None:
     """Let the working folder be the one that is written under if a params file is of size own."""
     from osnb.book.run.plans import read
 
-    if any(read(file).get("size") == "own" for file in files):
-        os.environ.setdefault("OSNB_OUT", str(Path.cwd()))
+    for file in [file for file in files if read(file).get("size") == "own"]:
+        here(file.absolute().parent.parent)
+
+
+def here(folder: Path) -> None:
+    """Write under the working folder: if $OSNB_OUT names none, or if one's own files lie here."""
+    if not os.environ.get("OSNB_OUT") or folder.resolve() == Path.cwd().resolve():
+        os.environ["OSNB_OUT"] = str(Path.cwd())
 
 
 def _files(texts: list[str]) -> list[Path]:
@@ -293,7 +299,7 @@ def reproduce(
     **options,
 ) -> None:
     """Make all runs of a size: trainings first, then results."""
-    from osnb.book.run import SIZES, plan, repeated
+    from osnb.book.run import SIZES, later, plan, repeated
 
     for value, valid in ((paper, ["", *PAPERS]), (size, SIZES)):
         if value not in valid:
@@ -307,8 +313,9 @@ def reproduce(
         chosen.remove(given)
         told = f"{given} trains nothing: osnb predict --benchmark params/{given}.yaml"
         typer.echo(told, err=True)
-    more = [again for each in chosen for again in repeated(each)]
-    if more and not repeats:
-        said = f"{len(more)} more, of other seeds or splits, are read from figures/: see --repeats"
-        typer.echo(said, err=True)
-    start([*chosen, *(more if repeats else [])], **options)
+    rest = [x for x in chosen if later(x)] + [again for each in chosen for again in repeated(each)]
+    if rest and not repeats:
+        said = "of other seeds or splits or for the cross table alone, are read from figures/"
+        typer.echo(f"{len(rest)} more, {said}: see --repeats", err=True)
+    first = [x for x in chosen if not later(x)]
+    start([*first, *(rest if repeats else [])], **options)

@@ -1,6 +1,5 @@
 """Commands about scores: of a trained network, or of any origin; measures, and verdicts by them."""
 
-import os
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -10,8 +9,8 @@ import typer
 
 from osnb.base import workbook
 from osnb.book import record
-from osnb.book.cli.look import Json, written
-from osnb.book.cli.make import Overrides, at_home, overrides
+from osnb.book.cli.look import Force, Json, written
+from osnb.book.cli.make import Overrides, at_home, here, overrides
 
 RISK = "Largest share of errors among accepted images."
 UNITS = {"sample": "samples", "class": "classes"}
@@ -70,8 +69,12 @@ def predict(
     benchmark: BenchmarkFile = None,
     model: Model = "",
     p: Overrides = None,
+    force: Force = False,
 ) -> None:
     """Score a trained network on any test set. Nothing is trained.
+
+    Logits stand in the order of the known classes: as in roles.csv, or as `osnb protocol` lists
+    them.
 
     \b
     osnb predict paper_cifar10_softmax --also textures --also scenes
@@ -86,7 +89,9 @@ def predict(
         planned, files = predicting.of_run(run, overrides(p) | more)
     else:
         planned, files = _of_weights(benchmark, weights, overrides(p) | more)
-    end = predicting.predict(planned, files, model)
+        if weights and not force:
+            predicting.unclaimed(planned, files, model)
+    end = predicting.predict(planned, files, model, publish=not weights)
     if end["state"] != "done":
         raise ValueError(end["error"]["value"])
     print(f"{planned}: {planned.directory / 'scores.parquet'}, {end['seconds']:.0f} s")
@@ -181,13 +186,15 @@ def _of_weights(benchmark: Path, weights: list[Path] | None, given: dict[str, An
             raise FileNotFoundError(2, "no such file", str(file))
     notebook = workbook.root() / "notebooks" / f"{benchmark.absolute().parent.name}.ipynb"
     if weights and not notebook.is_file():
-        os.environ.setdefault("OSNB_OUT", str(Path.cwd()))
+        here(benchmark.absolute().parent)
         return predicting.of_weights(weights, benchmark, given), weights
     if not notebook.is_file():
         raise ValueError(f"{benchmark} is no params file of the project: give --weights FILE too")
     at_home([benchmark])
+    if weights:
+        return predicting.of_training(weights, benchmark, given), weights
     planned = plan(benchmark, given)
-    return planned, weights or predicting.released(planned)
+    return planned, predicting.released(planned)
 
 
 def rules(
@@ -331,6 +338,8 @@ def threshold(
 
     rate, at = _asked(tpr=tpr, fpr=fpr, risk=risk)
     samples = [_single(each, known, name) for each in ([file, test] if test else [file])]
+    if test and {*samples[0].scores} != {*samples[1].scores}:
+        raise ValueError(f"{test} has no score {', '.join(samples[0].scores)}: see --score")
     held_out, others = samples if test else of.halves(samples[0], seed=seed)
     rows = of.decided(rate, at, held_out, others, share=share, seed=seed)
     if out:

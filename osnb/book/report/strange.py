@@ -112,8 +112,11 @@ def _pretrained(run: dict[str, Any]) -> str:
     table, of = tables.read(file), defaultdict(list)
     if "settings" not in table.attrs:  # no run of ours wrote it
         return ""
+    network = table.attrs["settings"]["network"]
+    if any(key.startswith("model/") for key in table.attrs["inputs"]):
+        network = network | {"weights": "somebody's"}  # from elsewhere: nobody said what it saw
     for name in table.loc[table["role"] == "unknown", "class"].unique():
-        of[hierarchy.seen(table.attrs["settings"]["network"], name)].append(name)
+        of[hierarchy.seen(network, name)].append(name)
     return "; ".join(f"{answer}: {', '.join(names)}" for answer, names in sorted(of.items()))
 
 

@@ -20,6 +20,7 @@ from osnb.experiment.layers import SIZES
 
 DEEP = 20  # nested lists and mappings in a params file
 LONGEST = 200  # of a run's name, in characters: file systems hold 255, and its lock and aside more
+LATER = "later"  # in params/repeats.yaml: not trained by `osnb reproduce` alone
 NAMED = f"at most {LONGEST} letters, digits, _ . + = -, the first a letter, a digit or _"
 
 
@@ -168,11 +169,21 @@ def plan(file: Path, overrides: Mapping | None = None, content: Mapping | None =
 def repeated(first: Plan) -> list[Plan]:
     """The other seeds or splits of a run that params/repeats.yaml asks for."""
     file = workbook.root() / "params" / first.notebook / f"{first.run}.yaml"
-    listed = workbook.root() / "params" / "repeats.yaml"
-    asked = read(listed) if listed.is_file() else {}
-    counts = (of.items() for name, of in asked.items() if fnmatchcase(str(first), name))
+    counts = (of.items() for of in _listed(first) if of != LATER)
     changes = [{key: n} for items in counts for key, count in items for n in range(1, count)]
     return [plan(file, change) for change in changes]
+
+
+def later(first: Plan) -> bool:
+    """Whether params/repeats.yaml leaves a run to those who train the other seeds too."""
+    return LATER in _listed(first)
+
+
+def _listed(first: Plan) -> list[Any]:
+    """What params/repeats.yaml says of a run."""
+    listed = workbook.root() / "params" / "repeats.yaml"
+    said = read(listed) if listed.is_file() else {}
+    return [of for name, of in said.items() if fnmatchcase(str(first), name)]
 
 
 def _laid_over(own: Mapping, overrides: Mapping, defaults: Mapping) -> dict[str, Any]:
