@@ -150,9 +150,12 @@ def test_a_risk_that_cannot_be_kept_rejects_everything_and_says_so(files):
         (("--risk", 0.1, "--share", 2), "share needs a number in (0, 1); got 2"),
         (("--risk", 0.1, "--out", "v.txt"), "--out writes .csv"),
         (("--risk", 0.1, "--score", "yours"), "needs a column yours"),
+        (("--risk", 0.1, "--test", "a.csv"), "--test needs samples that did not choose"),
+        (("--risk", 0.1, "--test", "d.csv"), "d.csv has no score mine: see --score"),
     ],
 )
 def test_what_cannot_be_decided_is_refused(files, words, reason):
+    files[1].rename(columns={"mine": "other"}).to_csv("d.csv", index=False)
     code, out, err = osnb("threshold", "a.csv", *words)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert reason in err

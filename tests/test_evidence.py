@@ -477,7 +477,7 @@ NAMES = [
     (("softmax", "baseline"), "max_softmax_log_odds", "MSP"),
     (("softmax", "baseline"), "mahalanobis", "Mahalanobis"),
     (("softmax", "strong"), "max_logit", "strong"),
-    (("softmax", "warm_up"), "max_logit", "softmax with warm up, MLS"),
+    (("softmax", "warm_up"), "max_logit", "softmax (warm up training), MLS"),
     (("entropic", "baseline"), "max_softmax_log_odds", "EOS / OE"),
     (("oe", "baseline"), "max_softmax_log_odds", "EOS / OE"),
     (("background", "baseline"), "max_logit", "BG, MLS"),
@@ -670,6 +670,9 @@ def test_two_files_of_one_name_are_not_taken_for_one(tmp_path, monkeypatch):
     assert set(own.collect("a/scores.csv", "own")["run"]) == {"scores"}
     with pytest.raises(ValueError, match="two are called scores: rename a file"):
         own.collect("a/scores.csv b/scores.csv", "own")
+    (tmp_path / "named.csv").write_text("label,pred,mine\ncat,cat,1\nunknown,cat,0\n")
+    with pytest.raises(ValueError, match=r"named\.csv needs whole numbers in label"):
+        own.collect("named.csv", "own")
 
 
 def test_results_on_drawings_are_means_over_splits_of_drawings_alone(tmp_path):

@@ -289,5 +289,7 @@ def test_a_template_is_a_function_with_a_test_that_passes(tmp_path, monkeypatch,
     for name in ("lambda", "my-own"):
         ended = CliRunner().invoke(app, ["new", kind, name])
         assert (ended.exit_code, "name of a Python function" in ended.output) == (2, True)
+    ended = CliRunner().invoke(app, ["new", kind, "torch"])
+    assert (ended.exit_code, "a module torch is installed" in ended.output) == (2, True)
     again = CliRunner().invoke(app, ["new", kind, "mine"])
     assert (again.exit_code, "mine.py is there already" in again.output) == (2, True)

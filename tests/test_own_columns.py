@@ -87,6 +87,14 @@ def test_numbers_that_are_written_as_text_are_numbers():
     assert own.classes == ()
 
 
+def test_roles_are_read_in_any_case_and_a_class_that_is_never_predicted_is_named():
+    words = {"label": ["cat", "dog", "Unknown", "owl"], "pred": ["cat", "dog", "cat", "dog"]}
+    said = scores.own({name: np.array(x, object) for name, x in words.items()} | {"s": np.ones(4)})
+    assert said.label.tolist() == [0, 1, -2, 2]
+    assert said.classes == ("cat", "dog", "owl")
+    assert any(note.startswith("never predicted: owl") for note in said.notes)
+
+
 def test_a_verdict_names_the_class_as_the_file_does(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plain = columns(400)

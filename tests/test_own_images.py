@@ -252,6 +252,8 @@ def test_the_dry_run_finds_broken_images_and_equal_ones_on_two_sides(folder):
     (folder / "images" / rows["test"].iloc[0]).write_bytes(b"no image")
     with pytest.raises(ValueError, match=r"1 images: .*it is no image\): replace it"):
         list(examined.benchmark(experiment(), Machine()))
+    said = [*examined.benchmark(experiment("broken=skip"), Machine())]
+    assert "1 images do not decode and are left out" in said
 
 
 def test_the_dry_run_builds_the_network(folder):

@@ -60,6 +60,11 @@ def _own(file: Path) -> pd.DataFrame:
     """A file of somebody else's as a scores table: what it does not say is empty."""
     table = pd.read_csv(file) if file.suffix == ".csv" else pd.read_parquet(file)
     need(table, ["label", "pred"])
+    if not all(pd.api.types.is_numeric_dtype(table[name]) for name in ("label", "pred")):
+        raise ValueError(
+            f"{file.name} needs whole numbers in label and pred; names of classes are "
+            "read by osnb score"
+        )
     given = {"sample": table.index.astype(str), "source": file.stem, "group": ""}
     given |= {"role": labels.roles(table["label"].to_numpy())}
     given["class"] = table["label"].astype(str)

@@ -104,9 +104,11 @@ def answered(name: str, form: str, network: torch.nn.Module, parts: Parts) -> No
     out, shape = called(name, form, network, images), (2, parts.outputs)
     if not isinstance(out, Outputs) or len(out.features) != 2:
         raise ValueError(f"{name} must give Outputs(logits, features) for images")
-    if out.logits.shape != shape or not out.logits.isfinite().all():
-        came = tuple(out.logits.shape)
-        raise ValueError(f"{name} needs finite logits {shape} of 2 images; it gave {came}")
+    if (came := tuple(out.logits.shape)) != shape:
+        classes = f"needs logits {shape} of 2 images, one for each class that is taught"
+        raise ValueError(f"{name} {classes}; it gave {came}")
+    if not out.logits.isfinite().all():
+        raise ValueError(f"{name} needs finite logits of 2 images; it gave some that are not")
 
 
 def _random(columns: int) -> list[np.ndarray]:
@@ -164,6 +166,9 @@ def benchmark(experiment: Experiment, machine: Machine) -> Iterator[str]:
         changed = datasets.conversions(Path(reader["images"]))
         yield from (f"{count} {what}" for what, count in changed.items() if count)
     digests, hashes = _digests(parts)
+    if skipped := len(rows) - len(digests):
+        yield f"{skipped} images do not decode and are left out"
+    rows = rows.loc[digests.index]
     yield from _duplicates(rows, digests)
     yield from _near(rows, hashes)
     made = experiment.network(parts)
@@ -178,19 +183,21 @@ def benchmark(experiment: Experiment, machine: Machine) -> Iterator[str]:
 def _digests(parts: Parts) -> tuple[pd.Series, np.ndarray]:
     """Of each row's pixels: a digest, and perceptual hashes (N, H); H = 0 without imagehash.
 
+    Images that do not decode have neither, where the benchmark skips them.
+
     Raises:
-        ValueError: images do not decode.
+        ValueError: images do not decode, and are not to be skipped.
     """
     still = {"batch_size": STILL, "shuffle": False, "broken": "skip"}
     batches = parts.batches(parts.rows, **still)
     with warnings.catch_warnings(action="ignore"):  # all are named below
         every = (x.numpy() for pixels, _ in batches(0) for x in pixels)
         found = [(workbook.digest(x.tobytes()), _hashes(x)) for x in every]
-    if batches.skipped:
+    if batches.skipped and parts.settings["reader"].get("broken") != "skip":
         reasons = "; ".join(x.removesuffix(REPLACE) for x in [*batches.skipped.values()][:5])
         raise ValueError(f"{len(batches.skipped)} images: {reasons}{REPLACE}")
     digests, hashes = zip(*found, strict=True)
-    return pd.Series(digests, parts.rows.index), np.array(hashes, np.uint64)
+    return pd.Series(digests, batches.rows.index), np.array(hashes, np.uint64)
 
 
 def _hashes(image: np.ndarray) -> list[int]:

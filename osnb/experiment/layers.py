@@ -29,10 +29,12 @@ OWN_PARTS = ("loss", "network", "rules", "reader")  # module:name may be one
 
 def catalogue(name: str) -> dict[str, Any]:
     """The content of params/benchmarks.yaml or params/recipes.yaml."""
-    return _content(workbook.root() / "params" / f"{name}.yaml")
+    return _content(workbook.root(), name)
 
 
-_content = cache(workbook.params)
+@cache
+def _content(root: Path, name: str) -> dict[str, Any]:
+    return workbook.params(root / "params" / f"{name}.yaml")
 
 
 def benchmark(name: str, size: str) -> dict[str, Any]:

@@ -159,4 +159,6 @@ class Answering(nn.Module):
         out = self.network(images)
         if isinstance(out, Outputs):
             return out
+        if not isinstance(out, Tensor):
+            raise TypeError(f"it has to give logits (N, K) alone, not a {type(out).__name__}")
         return Outputs(out.float(), self.features if len(self.features) == len(out) else out)

@@ -259,7 +259,7 @@ def _loaded(file: Path) -> dict[str, Any]:
     except Exception as error:  # of pickle's own kinds too, and this package imports no pickle
         if getattr(error, "filename", None):  # the system says which file is not there
             raise
-    raise ValueError(f"{file} must hold tensors by name, and nothing else")
+    raise ValueError(f"{file} must hold tensors by name, and nothing else: network.state_dict()")
 
 
 def _theirs(key: str) -> str:

@@ -97,6 +97,8 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
         raise ValueError(_needs(absent, columns))
     pred = _like(label, pred, "pred")
     _whole(pred[label >= 0], "pred")
+    if never := [name for i, name in enumerate(classes) if i in label and i not in pred]:
+        notes.append(f"never predicted: {', '.join(never)}; is it a class of those taught?")
     scores = {k: _score(_like(label, table[k], k), k) for k in (names or table)}
     return Own(label, pred, scores, known, *_ids(columns, label), classes, tuple(notes))
 
@@ -173,11 +175,17 @@ def _numbered(columns: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], tu
         return columns, ()
     if not all(text):
         raise ValueError("label and pred both need names of classes, or both whole numbers")
+    label, pred = ([_role(word) for word in column] for column in (label, pred))
     names = sorted({*pred, *label} - {*ROLE_WORDS})
     written(names, "label")
     number = ROLE_WORDS | {name: place for place, name in enumerate(names)}
     coded = {"label": [number[x] for x in label], "pred": [number[x] for x in pred]}
     return columns | {k: np.array(v) for k, v in coded.items()}, tuple(names)
+
+
+def _role(word: str) -> str:
+    """The name of a class as it is; of a role in small letters."""
+    return word.lower() if word.lower() in ROLE_WORDS else word
 
 
 def _numbers(column: np.ndarray | None) -> np.ndarray | None:

@@ -4,6 +4,7 @@ import json as text
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from importlib.util import find_spec
 from inspect import signature
 from keyword import iskeyword
 from pathlib import Path
@@ -322,6 +323,8 @@ def _of_kind(kind: str) -> Callable:
     def write(name: Annotated[str, typer.Argument(help="Name of the function and of its file.")]):
         if not name.isidentifier() or iskeyword(name):
             raise ValueError(f"a {kind} has the name of a Python function; got {name!r}")
+        if find_spec(name) and not Path(f"{name}.py").exists():
+            raise ValueError(f"a module {name} is installed, which the file would hide: rename it")
         files = {f"{name}.py": f"{kind}.txt", f"test_{name}.py": f"test_{kind}.txt"}
         if there := [file for file in files if Path(file).exists()]:
             raise ValueError(f"{there[0]} is there already: choose another name")

@@ -337,6 +337,8 @@ def threshold(
     from osnb.evidence import samples as of
 
     rate, at = _asked(tpr=tpr, fpr=fpr, risk=risk)
+    if test and test.exists() and file.exists() and test.samefile(file):
+        raise ValueError(f"--test needs samples that did not choose; got {file} again")
     samples = [_single(each, known, name) for each in ([file, test] if test else [file])]
     if test and {*samples[0].scores} != {*samples[1].scores}:
         raise ValueError(f"{test} has no score {', '.join(samples[0].scores)}: see --score")

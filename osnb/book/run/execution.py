@@ -29,14 +29,28 @@ def inputs(plan: Plan) -> dict[str, str]:
     """
     if not plan.collects:
         return {}
-    from osnb.evidence.tables import described, repeats
+    from osnb.evidence.tables import repeats
 
-    there, runs_read = cache(described), stamps.finished(plan.reads, plan.parameters["size"])
+    version = _version()
     return {
         stamp["run"]: stamps.data(path.parent)
-        for path, stamp in runs_read
-        if not plan.published or repeats(stamp, there(stamp["notebook"]))
+        for path, stamp in stamps.finished(plan.reads, plan.parameters["size"])
+        if not plan.published or repeats(stamp, _described(stamp["notebook"], version))
     }
+
+
+def _version() -> tuple[tuple[str, int], ...]:
+    """When params files and notebooks were last written: till then they say the same."""
+    root = workbook.root()
+    files = [*(root / "params").rglob("*.yaml"), *(root / "notebooks").glob("*.ipynb")]
+    return tuple((str(file), file.stat().st_mtime_ns) for file in sorted(files))
+
+
+@cache
+def _described(notebook: str, _version: tuple) -> dict[str, dict[str, Any]]:
+    from osnb.evidence.tables import described
+
+    return described(notebook)
 
 
 def done(plan: Plan) -> bool:
