@@ -346,8 +346,7 @@ def params(file: Path) -> dict[str, Any]:
     """The content of a params file, read with the safe loader; folders as `data` spells them."""
     import yaml
 
-    safe = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # where libyaml is: ten times as fast
-    content = yaml.load(Path(file).read_text(), safe) or {}
+    content = yaml.safe_load(Path(file).read_text()) or {}
     if isinstance(content.get("data"), dict):
         folders = content["data"].items()
         content["data"] = shlex.join(f"{reader}={folder}" for reader, folder in folders)
