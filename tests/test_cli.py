@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from osnb.base import workbook
 from osnb.book import cli, record, run
-from osnb.book.cli import app
+from osnb.book.cli import app, make
 
 
 def osnb(*words):
@@ -645,3 +645,18 @@ def test_training_without_torch_is_refused_before_a_kernel_starts(monkeypatch):
     assert ended.exit_code == 1
     assert "pip install 'osnb[train]'" in ended.output
     assert not (workbook.out() / "runs" / "12_palechor_train" / "mini_p2_softmax-epochs1").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "folder", "written"), [("", "there", "."), ("out", ".", "."), ("out", "there", "out")]
+)
+def test_ones_own_files_in_the_working_folder_are_written_beside(
+    said, folder, written, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OSNB_OUT", said and str(tmp_path / said))
+    file = tmp_path / folder / "21_vaze_train" / "mine.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("run: mine\nsize: own\n")
+    make.at_home([file])
+    assert workbook.out() == (tmp_path / written).resolve()
