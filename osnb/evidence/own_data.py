@@ -28,8 +28,6 @@ OURS = [*KEY, "method", "own", "low", "high", "unit", "sd", "of", "own_epochs", 
 OURS += ["missing", "told", "run"]
 OF = {"21_vaze_train": ("vaze2022", "shifts"), "31_kim_train": ("kim2021", "unified")}
 DRAWS = {"cifar40": "first", "cifar40_draw1": "second", "cifar40_draw2": "third"}
-ROWS = {1: ("msp", 100), 2: ("mls, baseline", 100), 8: ("mls", 600)}  # Table 5: our name, epochs
-PERCENT = {f"{name}_pct": name for name in ("accuracy", "auroc", "oscr")}
 THIRD = "third party's run"  # of the plain networks' code; no number of the paper
 ALIKE = ["benchmark", "network", "method", "regime", "epochs", "precision"]  # of runs of one cell
 FAST = ["accuracy", "MSP", "MLS"]  # of the fast regime's networks
@@ -52,18 +50,14 @@ def cells() -> pd.DataFrame:
         paper, artefact, `KEY` (split is empty for a mean), value, trainings (of the mean), over
         (splits or seeds), epochs, quoted (from whom, or nothing).
     """
-    one = claims.vaze_table("1", metric="auroc", artefact="Table 1", split="")
-    quoted = one["citation"].where(one["source"] == "cited", "")
-    one = one.assign(value=one["value"] / 100, quoted=quoted, epochs=600)
-    five = tables.published("vaze2022", "table5").query(f"row in {[*ROWS]}").set_index("row")
-    five = _melted(five.assign(place="tinyimagenet", split="", artefact="Table 5"))
-    five["printed"], five["epochs"] = zip(*five.pop("row").map(ROWS), strict=True)
-    third = tables.published("known_runs", "vaze2022").query("dataset == 'CIFAR10'")
-    third = third[third["split_idx"] != "mean"].rename(columns={"split_idx": "split"})
-    third = third.set_index("split").assign(place="cifar10", artefact=THIRD)
-    third = _melted(third).assign(printed="msp", epochs=100)
-    vaze = pd.concat([one, five, third]).assign(paper="vaze2022", task=UNKNOWN, source="")
-    vaze = vaze.assign(over="splits", trainings=np.where(vaze["split"] == "", 5, 1))
+    one = claims.vaze_table("1", split="").assign(epochs=600)
+    one["quoted"] = one["citation"].where(one["source"] == "cited", "")
+    third = claims.in_points(tables.published("known_runs", "vaze2022")).assign(table=THIRD)
+    third = third.query("place == 'cifar10' and split_idx != 'mean'")
+    third = third.assign(printed="msp", epochs=100, split=third["split_idx"])
+    vaze = pd.concat([one, claims.steps().assign(split=""), third]).assign(paper="vaze2022")
+    vaze = vaze.rename(columns={"table": "artefact"}).assign(task=UNKNOWN, source="", over="splits")
+    vaze = vaze.assign(value=vaze["value"] / 100, trainings=np.where(vaze["split"] == "", 5, 1))
     kim = kim2021.results().query("place == 'cifar'").rename(columns={"n_runs": "trainings"})
     kim = kim.assign(paper="kim2021", artefact="Table 5", split="", over="seeds")
     kim = kim.assign(epochs=kim["place"].map(kim2021.EPOCHS))
@@ -71,14 +65,6 @@ def cells() -> pd.DataFrame:
     both["printed"] = both["printed"].str.lower()
     kept = ["value", "trainings", "over", "epochs", "quoted"]
     return both[["paper", "artefact", *KEY, *kept]].dropna(subset="value")
-
-
-def _melted(table: pd.DataFrame) -> pd.DataFrame:
-    """A row a number of the three in percent; the index becomes a column."""
-    rows = table.rename(columns=PERCENT).reset_index()
-    kept = [name for name in ("row", "split", "place", "artefact") if name in rows]
-    rows = rows.melt(kept, [*PERCENT.values()], "metric", "value")
-    return rows.assign(value=rows["value"] / 100)
 
 
 def ours(*, resamples: int = 1000) -> pd.DataFrame:

@@ -46,6 +46,8 @@ NORMS += ("auroc_max_logit", "auroc_max_softmax", "auroc_feature_norm")
 # of Vaze et al. 2022: rows that its tables call otherwise than rows.csv
 ROWS = {"baseline (mls)": "mls", "mls (ours)": "mls"}
 ROWS |= {"baseline (msp+)": "msp+", "baseline (msp)": "msp"}
+METRICS = {"mean_auroc": "auroc", "ap": "average_precision"}  # as columns in percent are named
+STEPS = {1: "msp", 2: "mls, baseline", 8: "mls"}  # rows of Table 5 that other tables have too
 EXACT = 1e-12  # in floats 0.3 - 0.2 - 0.1 is not 0
 NOISE = "gaussian noise"  # a far set of Kim et al., as evidence calls it
 ANSWERS = ["answer", "number", "low", "high", "p", "what", "runs", "todo"]
@@ -352,15 +354,17 @@ def print_vaze2022() -> Evidence:
 
     Hard is Medium and Hard in Table 3, and Hard alone, here hardest, in Table 9.
     """
-    standard = {"task": UNKNOWN}
+    nine = vaze_table("9")
+    has_medium = nine["place"].isin(nine.dropna(subset="value").query("task == 'medium'")["place"])
+    nine.loc[has_medium & (nine["task"] == "hard"), "task"] = "hardest"
     parts = [
-        vaze_table("1", metric="auroc", **standard).query("source == 'this paper'"),
-        vaze_table("4", **standard),
+        vaze_table("1", task=UNKNOWN).query("source == 'this paper'"),
+        vaze_table("4", task=UNKNOWN),
         vaze_table("3"),
-        vaze_table("9", metric="average_precision").pipe(_alone),
-        vaze_table("7", metric="auroc", task="far").assign(source=lambda x: x["ood"]),
-        vaze_table("8", metric="auroc", task="far").assign(source="six-sets"),
-        _steps(),
+        nine,
+        vaze_table("7", task="far").assign(source=lambda x: x["ood"]),
+        vaze_table("8", task="far", source="six-sets"),
+        steps().query("row <= 2"),
     ]
     keys = ["place", "printed", "task", "source"]
     rows = pd.concat(parts)[["table", *keys, "metric", "value"]].dropna(subset="value")
@@ -373,30 +377,28 @@ def print_vaze2022() -> Evidence:
     return _evidence(wide.reset_index(), ["table", *keys]) + _evidence(rhos, ["table", *keys])
 
 
-def _alone(rows: pd.DataFrame) -> pd.DataFrame:
-    """Table 9's rows, whose Hard is hardest where there is a Medium."""
-    has = rows.dropna(subset="value").query("task == 'medium'")["place"]
-    rows.loc[rows["place"].isin(has) & (rows["task"] == "hard"), "task"] = "hardest"
-    return rows
-
-
-def _steps() -> pd.DataFrame:
-    """The baseline of Table 5, read by its softmax and by its logit."""
-    rows = tables.published("vaze2022", "table5").query("row <= 2")
-    rows = rows.assign(printed=["msp", "mls, baseline"], place="tinyimagenet", task=UNKNOWN)
-    long = rows.melt(["printed", "place", "task"], [f"{m}_pct" for m in OSCR[:3]], "metric")
-    return long.assign(table="Table 5", metric=long["metric"].str.removesuffix("_pct"))
+def steps() -> pd.DataFrame:
+    """Those of Table 5 that `STEPS` names, in the form of `vaze_table`."""
+    rows = vaze_table("5", place="tinyimagenet", task=UNKNOWN)
+    return rows.assign(printed=rows["row"].map(STEPS)).dropna(subset="printed")
 
 
 def vaze_table(number: str, **settings: str) -> pd.DataFrame:
-    """A printed table under the names of `vaze2022`; its column of points is `value`."""
-    rows = tables.published("vaze2022", f"table{number}")
+    """A printed table under the names of `vaze2022`, a row a number, in points: `value`."""
+    rows = in_points(tables.published("vaze2022", f"table{number}"))
+    return rows.assign(table=f"Table {number}", **settings)
+
+
+def in_points(rows: pd.DataFrame) -> pd.DataFrame:
+    """A table of Vaze et al. in that form; each column in percent becomes rows of one metric."""
     names = {"dataset": "place", "in_distribution": "place", "method": "printed"}
-    names |= {"open_split": "task"}
-    rows = rows.rename(columns=lambda c: "value" if c.endswith("_pct") else names.get(c, c))
+    rows = rows.rename(columns=names | {"open_split": "task", "value_pct": "value"})
+    if points := [name for name in rows if name.endswith("_pct")]:
+        rows = rows.melt([name for name in rows if name not in points], points, "metric")
+        rows["metric"] = rows["metric"].str.removesuffix("_pct").replace(METRICS)
     for key in {"place", "printed", "task", "ood"} & {*rows}:
         rows[key] = rows[key].str.lower().str.replace("gaussian noise", "gaussian-noise")
-    return rows.replace({"printed": ROWS}).assign(table=f"Table {number}", **settings)
+    return rows.replace({"printed": ROWS})
 
 
 def print_kim2021() -> Evidence:
