@@ -311,7 +311,9 @@ def test_norms_are_of_cross_entropy_networks_that_kept_them(monkeypatch):
     stamps, scored = [], {}
     for at, method in enumerate(["softmax", "arpl", "softmax", "released"]):
         stamps.append((at, {"columns": columns | {"method": method}, "settings": {"epochs": 100}}))
-        table = pd.DataFrame({"role": ["known", "known", "unknown", "unknown"]})
+        table = pd.DataFrame(
+            {"role": ["known", "known", "unknown", "unknown"], "pred": 0, "label": 0}
+        )
         table["feature_norm"], table["max_logit"] = [4.0, 2, 3, 1], [9.0, 9, 8, 8]
         scored[at] = table.assign(max_softmax_log_odds=[1.0, 2, 3, 4])
     scored[2] = scored[2].drop(columns="feature_norm")

@@ -162,10 +162,10 @@ def table(*, resamples: int = 1000) -> pd.DataFrame:
     """Every printed cell that a run of ours is beside, in print's order.
 
     Returns:
-        paper, artefact, `KEY`, method, print, ours, difference (NaN where it takes none), low, high
-        and unit, sd and of (how many splits or seeds), epochs ("600 of 600"), within (points: 1,
-        2, further, or nothing), reason (why none is taken, else what is otherwise), variation (of a
-        far set: AUROC of total variation alone) and solved, see `kim2021.variation`, told, run.
+        The columns of `cells` and `ours`, but for print (there value), ours (there own) and epochs
+        ("600 of 600"); and difference (NaN where it takes none), within (points: 1, 2, further, or
+        nothing), reason (why none is taken, else what is otherwise), variation (of a far set:
+        AUROC of total variation alone) and solved, see `kim2021.variation`.
     """
     both = cells().merge(ours(resamples=resamples), on=KEY)
     alone = kim2021.variation("paper").query("task == 'far'").drop(columns=["images", "rougher"])
@@ -183,11 +183,7 @@ def table(*, resamples: int = 1000) -> pd.DataFrame:
     both["reason"] = both["reason"].mask(unexplained, "no reason found: same settings")
     whole = (" of " + both["epochs"].astype(str)).where(both["quoted"] == "", "")
     both["epochs"] = both["own_epochs"].astype(str) + whole
-    both = both.rename(columns={"value": "print", "own": "ours"})
-    columns = ["paper", "artefact", *KEY, "method", "print", "ours", "difference", "low", "high"]
-    columns += ["unit", "sd", "of", "epochs", "within", "reason", "told", "variation", "solved"]
-    columns += ["run"]
-    return both[columns]
+    return both.rename(columns={"value": "print", "own": "ours"})
 
 
 def counted(made: pd.DataFrame) -> str:
@@ -261,11 +257,9 @@ def precisions() -> pd.DataFrame:
     """
     key, rows = ["benchmark", "network", "method", "regime", "epochs", "split", "seed"], []
     for run in tables.collect("31_kim_train", "paper").to_dict("records"):
-        scores = tables.read(run["path"])
-        known, near = scores["role"] == "known", scores["group"] == "near"
-        right = (scores["pred"] == scores["label"])[known].mean()
-        score = scores["max_softmax_log_odds"].to_numpy()
-        numbers = {"accuracy": right, "near: auroc": metrics.auroc(score[known], score[near])}
+        scores = tables.read(run["path"]).query("role == 'known' or group == 'near'")
+        right, near = _rates(scores, "max_softmax_log_odds")
+        numbers = {"accuracy": right, "near: auroc": near}
         rows.append({name: run[name] for name in [*key, "precision"]} | numbers)
     both = pd.DataFrame(rows).pivot(index=key, columns="precision")
     if {"float32", "bfloat16"} - {*both.columns.unique(1)}:
@@ -325,26 +319,32 @@ def fast_means() -> pd.DataFrame:
     rows = _of_fast()
     if rows.empty:
         return rows
-    found = []
-    for head, part in rows.groupby(["epochs", "otherwise", "method"]):
-        row = dict(zip(("epochs", "otherwise", "method"), head, strict=True))
-        found.append(row | _over_splits(part) | {"runs": len(part)})
     third = cells().query("artefact == @THIRD").astype({"split": int})
     third = third[third["split"].isin(rows["split"])].pivot_table("value", "split", "metric")
-    third = third.rename(columns={"auroc": "MSP"})[["accuracy", "MSP"]].reset_index()
-    theirs = {"epochs": 100, "otherwise": "a third party's VGG32", "method": "softmax"}
-    found.append(theirs | _over_splits(third) | {"runs": len(third)})
+    third = third.rename(columns={"auroc": "MSP"}).reset_index()
+    third = third.assign(epochs=100, otherwise="a third party's VGG32", method="softmax")
+    parts = [_over_splits(part, "epochs", "otherwise", "method") for part in (rows, third)]
     columns = ["epochs", "method", "otherwise", "splits", "runs", *FAST]
-    return pd.DataFrame(found)[columns].fillna("").astype(str)
+    return pd.concat(parts, ignore_index=True)[columns].fillna("").astype(str)
 
 
-def _over_splits(rows: pd.DataFrame, form: str = "{:.3f}") -> dict[str, str]:
-    """Which splits there are, and of each measure the mean over them, then each over its runs."""
-    each = rows.groupby("split")[[name for name in FAST if name in rows]].mean()
-    told = {"splits": ", ".join(map(str, each.index))}
-    for name, column in each.items():
-        told[name] = f"{form.format(column.mean())} ({', '.join(map(form.format, column))})"
-    return told
+def _over_splits(rows: pd.DataFrame, *by: str, form: str = "{:.3f}") -> pd.DataFrame:
+    """A row a recipe: its splits and runs, and each measure's mean over splits, then each split's.
+
+    Args:
+        rows: as from `_of_fast`; one of no runs gives none.
+        by: columns that the runs of a recipe share.
+        form: of a number.
+    """
+    found = []
+    for recipe, part in rows.groupby([*by]):
+        each = part.groupby("split")[[name for name in FAST if name in part]].mean()
+        row = dict(zip(by, recipe, strict=True)) | {"splits": ", ".join(map(str, each.index))}
+        row["runs"] = len(part)
+        for name, column in each.items():
+            row[name] = f"{form.format(column.mean())} ({', '.join(map(form.format, column))})"
+        found.append(row)
+    return pd.DataFrame(found)
 
 
 def ingredients() -> pd.DataFrame:
@@ -361,13 +361,11 @@ def ingredients() -> pd.DataFrame:
     plain = (rows["method"] == "softmax") & (rows["otherwise"] == "")
     chance = ["epochs", "split", "seed"]
     both = rows[~plain].merge(rows.loc[plain, [*chance, *FAST]], on=chance, suffixes=("", " own"))
-    named = both["otherwise"].where(both["method"] == "softmax", "method=" + both["method"])
-    found = []
+    both["otherwise"] = both["otherwise"].mask(
+        both["method"] != "softmax", "method=" + both["method"]
+    )
     both[FAST] -= both[[f"{name} own" for name in FAST]].to_numpy()
-    for (epochs, otherwise), part in both.assign(otherwise=named).groupby(["epochs", "otherwise"]):
-        row = {"epochs": epochs, "otherwise": otherwise, "splits": "", "runs": len(part)}
-        found.append(row | _over_splits(part, "{:+.3f}"))
-    return pd.DataFrame(found).astype(str)
+    return _over_splits(both, "epochs", "otherwise", form="{:+.3f}").astype(str)
 
 
 def _of_fast() -> pd.DataFrame:
@@ -377,22 +375,21 @@ def _of_fast() -> pd.DataFrame:
         columns = stamp["columns"]
         if (columns["benchmark"], columns["regime"]) != ("cifar10", "fast"):
             continue
-        scores = tables.read(path)
-        known = scores["role"] == "known"
-        right = (scores["pred"] == scores["label"])[known].mean()
-        areas = _areas(scores, "max_softmax_log_odds", "max_logit")
+        rates = _rates(tables.read(path), "max_softmax_log_odds", "max_logit")
         changed = layers.words(stamp["parameters"]["overrides"]).items()
         words = [f"{name}={value}" for name, value in changed if name not in ("answer", "epochs")]
         head = {name: columns[name] for name in ("split", "seed", "method")}
         head |= {"epochs": stamp["settings"]["epochs"], "otherwise": " ".join(words)}
-        rows.append(head | dict(zip(FAST, (right, *areas), strict=True)))
+        rows.append(head | dict(zip(FAST, rates, strict=True)))
     return pd.DataFrame(rows).sort_values(order, ignore_index=True) if rows else pd.DataFrame()
 
 
-def _areas(scores: pd.DataFrame, *rules: str) -> list[float]:
-    """AUROC of each rule, known images against all others."""
-    known = (scores["role"] == "known").to_numpy()
-    return [metrics.auroc(*(scores[rule].to_numpy()[x] for x in (known, ~known))) for rule in rules]
+def _rates(scores: pd.DataFrame, *rules: str) -> list[float]:
+    """Accuracy, then AUROC of each rule, known images against all others."""
+    is_known = scores["role"] == "known"
+    known, others = scores[is_known], scores[~is_known]
+    areas = [metrics.auroc(known[rule].to_numpy(), others[rule].to_numpy()) for rule in rules]
+    return [(known["pred"] == known["label"]).mean(), *areas]
 
 
 def norms() -> pd.DataFrame:
@@ -415,9 +412,9 @@ def norms() -> pd.DataFrame:
         length = scores.groupby(scores["role"] == "known")["feature_norm"].mean()
         row |= {"norm, known": length[True], "norm, unknown": length[False]}
         row["known over unknown"] = length[True] / length[False]
-        areas = _areas(scores, "feature_norm", "max_softmax_log_odds", "max_logit")
-        row |= dict(zip(("AUROC: norm", "MSP", "MLS"), areas, strict=True))
-        rows.append(row | {"way up": (areas[0] - 0.5) / (areas[2] - 0.5)})
+        _, norm, msp, mls = _rates(scores, "feature_norm", "max_softmax_log_odds", "max_logit")
+        row |= {"AUROC: norm": norm, "MSP": msp, "MLS": mls}
+        rows.append(row | {"way up": (norm - 0.5) / (mls - 0.5)})
     return pd.DataFrame(rows).map(lambda x: f"{x:.3f}" if isinstance(x, float) else x)
 
 
