@@ -20,16 +20,6 @@ from osnb import plots
 from osnb.evidence import frames, selective
 from osnb.plots.pictures import Images
 
-__all__ = [
-    "ProtocolExplorer",
-    "cost_sliders",
-    "epoch_slider",
-    "live",
-    "loss_explorer",
-    "risk_slider",
-    "threshold_slider",
-]
-
 PICTURE = (
     '<p role="status" aria-live="polite" style="line-height:1.4;margin:4px 0">{}</p>'
     # a picture that is too wide for its letters to be read is scrolled; it widens no cell
