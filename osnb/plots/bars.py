@@ -61,7 +61,7 @@ def score_histograms(points: pd.DataFrame, *, column: str = "method") -> Figure:
     score, edges = points.iloc[0][["column", "edges"]]
     alike = edges == "own" or points.groupby("benchmark")["right"].max().nunique() == 1
     shared = True if alike else "row"
-    figure, parts = facets(points, "benchmark", column, width=3, height=2.1, sharex=shared)
+    figure, parts = facets(points, "benchmark", column, size=(3, 2.1), sharex=shared)
     for ax, part, _ in parts:
         steps(ax, part)
         if part.empty:
@@ -106,7 +106,7 @@ def shared_levels(counts: pd.DataFrame) -> Figure:
         counts: columns dataset, level (what is shared, in words), bin and classes (a count);
             panels, and levels from the top down, stand in the order of the rows.
     """
-    figure, parts = facets(counts, "dataset", width=4.4, height=2.6)
+    figure, parts = facets(counts, "dataset", size=(4.4, 2.6))
     for ax, part, _ in parts:
         cells = {"index": "level", "columns": "bin", "values": "classes"}
         wide = part.pivot_table(**cells, aggfunc="sum", fill_value=0, sort=False)
@@ -134,8 +134,7 @@ def stacked_errors(table: pd.DataFrame, *, value: str, label: str) -> Figure:
         color = COLORS[k % len(COLORS)] if k else "0.8"
         fills[kind] = {"color": color, "hatch": HATCHES[k % len(HATCHES)], "label": kind}
     most = table.groupby("panel")["printed"].nunique().max()
-    height = max(2.2, 0.9 + 0.22 * most)
-    figure, parts = facets(table, "panel", wrap=2, width=4.4, height=height)
+    figure, parts = facets(table, "panel", wrap=2, size=(4.4, max(2.2, 0.9 + 0.22 * most)))
     for ax, part, _ in parts:
         wide = part.pivot(index="printed", columns="kind", values=value).fillna(0)
         here = {kind: fill for kind, fill in fills.items() if kind in wide}
@@ -208,7 +207,7 @@ def loss_gradients(points: pd.DataFrame) -> Figure:
     Raises:
         ValueError: a column is missing.
     """
-    figure, parts = facets(points, "loss", width=3.2, height=2.9, sharey=True)
+    figure, parts = facets(points, "loss", size=(3.2, 2.9), sharey=True)
     limit = 1.25 * max(0.4, points["gradient"].abs().max())
     for ax, part, (loss,) in parts:
         look = {"color": looks([loss], LOSSES)[loss]["color"], "hatch": LOSS_HATCHES.get(loss, "")}
@@ -273,9 +272,8 @@ def method_gains(points: pd.DataFrame, *, over: str = "classes") -> Figure:
         over: what the intervals were drawn over.
     """
     methods = present(points["printed"])
-    width = 10 / min(3, max(2, points["place"].nunique()))
-    size = {"width": width, "height": 1.5 + 0.24 * len(methods), "sharey": True}
-    figure, parts = facets(points, "place", wrap=3, **size)
+    size = 10 / min(3, max(2, points["place"].nunique())), 1.5 + 0.24 * len(methods)
+    figure, parts = facets(points, "place", wrap=3, size=size, sharey=True)
     styles = looks(KINDS, KINDS)
     styles["cited"]["markerfacecolor"] = "white"
     row = {"rows": "printed", "names": methods, "by": "kind", "styles": styles}
@@ -302,8 +300,8 @@ def contrasts(points: pd.DataFrame, *, over: str = "classes") -> Figure:
         over: what the intervals were drawn over.
     """
     findings = present(points["finding"])
-    width, height = 9.6 / max(points["place"].nunique(), 1.4), 1.2 + 0.3 * len(findings)
-    figure, parts = facets(points, "place", width=width, height=height, sharey=True)
+    size = 9.6 / max(points["place"].nunique(), 1.4), 1.2 + 0.3 * len(findings)
+    figure, parts = facets(points, "place", size=size, sharey=True)
     row = {"rows": "finding", "names": findings, "by": "answer", "styles": looks(ANSWERS, ANSWERS)}
     for ax, part, _ in parts:
         ranked(ax, part, "number", **row)
@@ -327,8 +325,7 @@ def improvements(points: pd.DataFrame, *, about: str) -> Figure:
         ValueError: a column is missing, or there is no row.
     """
     methods, sides = present(points["printed"]), present(points["side"])
-    height = 0.8 + 0.42 * len(methods)
-    figure, parts = facets(points, "place", width=4.3, height=height)
+    figure, parts = facets(points, "place", size=(4.3, 0.8 + 0.42 * len(methods)))
     row = {"rows": "printed", "names": methods, "by": "side", "styles": looks(sides)}
     for ax, part, _ in parts:
         ranked(ax, part, "number", apart=0.24, **row)
@@ -388,7 +385,7 @@ def class_likeness(points: pd.DataFrame) -> Figure:
         points: columns data (a panel's title), group, steps (edges in WordNet) and auroc in
             [0, 1].
     """
-    figure, parts = facets(points, "data", width=4.2, height=3, wrap=2, sharey=True)
+    figure, parts = facets(points, "data", size=(4.2, 3), wrap=2, sharey=True)
     for ax, part, _ in parts:
         groups = looks(present(part["group"], GROUPS), GROUPS)
         for k, (group, look) in enumerate(groups.items()):
@@ -429,8 +426,8 @@ def accuracy_auroc(
     points = points.reindex(columns=[*dict.fromkeys([*points, "series", "mark"])])
     rhos = rho.set_index("panel").reindex([*dict.fromkeys([*rho["panel"], *empty])])
     wrap = -(-len(rhos) // -(-len(rhos) // 3))
-    size = {"width": (4.6, 4, 3.2)[wrap - 1], "height": 3.6, "wrap": wrap}
-    figure, parts = facets(rhos.reset_index(), "panel", **size)
+    size = (4.6, 4, 3.2)[wrap - 1], 3.6
+    figure, parts = facets(rhos.reset_index(), "panel", wrap=wrap, size=size)
     styles = [looks(points[name].unique()) for name in ("series", "mark")]
     for ax, row, (name,) in parts:
         part = points[points["panel"] == name]

@@ -80,8 +80,7 @@ def _rates(
     points: pd.DataFrame, column: str, *, by: str, styles: Mapping, log: bool, width: float, line=""
 ) -> Figure:
     """CCR over FPR in bands; rows of panels are roles; the note says what `line` does."""
-    size = {"width": width, "height": 2.5, "sharex": True, "sharey": True}
-    figure, parts = facets(points, "role", column, **size)
+    figure, parts = facets(points, "role", column, size=(width, 2.5), sharex=True, sharey=True)
     for ax, part, _ in parts:
         lines(ax, part[part["fpr"] > 0] if log else part, "fpr", "ccr", by=by, styles=styles)
     parts[0][0].set(xlim=(0, 1.02), ylim=(0, style.room_above(points["high"])))
@@ -129,8 +128,7 @@ def confidence_history(history: pd.DataFrame) -> Figure:
     """
     key = ["benchmark", "method", "seed", "epoch"]
     long = history.melt(key, [*SIDES], "side", "confidence")
-    size = {"width": 4, "height": 2, "sharex": True, "sharey": True}
-    figure, parts = facets(long, "benchmark", "side", **size)
+    figure, parts = facets(long, "benchmark", "side", size=(4, 2), sharex=True, sharey=True)
     for ax, part, (benchmark, side) in parts:
         mean = over_seeds(part, "epoch", "confidence", "method")
         lines(ax, mean, "epoch", "confidence", by="method", styles=LOSSES)
@@ -199,8 +197,7 @@ def softmax_densities(points: pd.DataFrame) -> Figure:
     if odd := sorted(set(points["kind"]) - set(KINDS)):
         raise ValueError(f"a kind is one of {', '.join(KINDS)}; got {odd}")
     points = points.assign(middle=(points["left"] + points["right"]) / 2)
-    size = {"width": 4.6, "height": 3.1, "sharex": True, "sharey": True}
-    figure, parts = facets(points, "place", "printed", **size)
+    figure, parts = facets(points, "place", "printed", size=(4.6, 3.1), sharex=True, sharey=True)
     for ax, part, _ in parts:
         lines(ax, part, "middle", "density", by="kind", styles=KINDS, marks=len(part))
         sizes = part.groupby("kind")["samples"].sum()
@@ -256,7 +253,7 @@ def risk_curves(points: pd.DataFrame, *, risk: float, shown: Sequence[str] = ())
     styles = {PERFECT: perfect} | {name: look | {"linewidth": 1.3} for name, look in styles.items()}
     others = {"color": "0.7", "marker": "", "linewidth": 0.8, "label": "other methods"}
     styles = dict.fromkeys(names, others) | styles
-    figure, parts = facets(points, "panel", wrap=2, width=4.4, height=3.1)
+    figure, parts = facets(points, "panel", wrap=2, size=(4.4, 3.1))
     for ax, part, _ in parts:
         lines(ax, part, "coverage", "risk", by="printed", styles=styles, marks=5)
         ax.axhline(risk, color="0.3", linestyle=(0, (2, 2)), linewidth=1, label=f"risk {risk:g}")

@@ -29,13 +29,7 @@ def panels(
 
 
 def facets(
-    table: Frame,
-    *by: str,
-    width: float,
-    height: float,
-    wrap: int = 99,
-    widest: float = 10,
-    **shared: Any,
+    table: Frame, *by: str, size: tuple, wrap: int = 99, widest: float = 10, **shared: Any
 ) -> tuple[Figure, list[tuple[Axes, Frame, tuple]]]:
     """A panel for each value of a column, or of two: rows, and columns of panels.
 
@@ -43,8 +37,7 @@ def facets(
         table: what is drawn.
         by: names of one column or two of the table. Panels stand as in the legends of roles,
             protocols and losses, others in the order of the rows.
-        width: of a panel in inches, at most.
-        height: of a panel in inches.
+        size: width, at most, and height of a panel in inches.
         wrap: panels beside each other, at most, if `by` is one column.
         widest: width of the figure in inches, at most.
         shared: as for `Figure.subplots`.
@@ -55,7 +48,7 @@ def facets(
     levels = [present(table[name], ORDERS.get(name, ())) for name in by]
     columns = min(wrap, len(levels[-1]))
     rows = len(levels[0]) if len(by) > 1 else -(-len(levels[0]) // columns)
-    width = min(width, widest / columns)
+    width, height = min(size[0], widest / columns), size[1]
     figure, axes = panels(rows, columns, width=width, height=height, **shared)
     parts = []
     for ax, values in zip(axes.flat, product(*levels), strict=False):

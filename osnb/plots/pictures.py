@@ -157,7 +157,7 @@ def mean_softmax(points: pd.DataFrame) -> Figure:
     """
     columns = present(points["known"])
     most = points.groupby("kind")["class"].nunique().max()
-    size = {"width": 0.8 + 0.15 * len(columns), "height": 0.5 + 0.16 * most, "widest": 13}
+    size = {"size": (0.8 + 0.15 * len(columns), 0.5 + 0.16 * most), "widest": 13}
     figure, parts = draw.facets(points, "kind", "printed", **size, sharex=True, sharey="row")
     for ax, part, (kind, _) in parts:
         grid = part.pivot(index="class", columns="known", values="softmax")

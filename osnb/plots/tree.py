@@ -180,7 +180,7 @@ def marked_trees(nodes: pd.DataFrame) -> Figure:
     """
     marks = looks([mark for mark in present(nodes["mark"]) if mark])
     longest = nodes.groupby("panel").size().max()
-    figure, parts = facets(nodes, "panel", width=5, height=0.9 + 0.2 * longest)
+    figure, parts = facets(nodes, "panel", size=(5, 0.9 + 0.2 * longest))
     for ax, part, _ in parts:
         _branches(
             ax, part, {w: marks.get(m, {}) for w, m in zip(part["wnid"], part["mark"], strict=True)}

@@ -134,7 +134,7 @@ def drawn(report: Mapping):
 
     @draw.figure_of("panel", "minutes", "auroc")
     def figure(table):
-        fig, places = draw.facets(table, "panel", width=2.9, height=3, sharey=True)
+        fig, places = draw.facets(table, "panel", size=(2.9, 3), sharey=True)
         for ax, part, _ in places:
             for name, line in part.groupby("line", sort=False):
                 ax.plot(line["minutes"], line["auroc"], label=name, markersize=4, **LOOKS[name])
