@@ -182,9 +182,8 @@ def marked_trees(nodes: pd.DataFrame) -> Figure:
     longest = nodes.groupby("panel").size().max()
     figure, parts = facets(nodes, "panel", size=(5, 0.9 + 0.2 * longest))
     for ax, part, _ in parts:
-        _branches(
-            ax, part, {w: marks.get(m, {}) for w, m in zip(part["wnid"], part["mark"], strict=True)}
-        )
+        marked = part[part["mark"] != ""].set_index("wnid")["mark"]
+        _branches(ax, part, {wnid: marks[mark]["color"] for wnid, mark in marked.items()})
         for mark, look in marks.items():
             (rows,) = np.nonzero(part["mark"] == mark)
             ax.plot(part["depth"].iloc[rows], rows, **look | {"linestyle": "none", "markersize": 4})
@@ -192,15 +191,15 @@ def marked_trees(nodes: pd.DataFrame) -> Figure:
     return finished(figure)
 
 
-def _bold(tree: pd.DataFrame, counts: pd.DataFrame) -> dict[str, dict]:
-    """The look of the superclasses that `counts` speaks of."""
+def _bold(tree: pd.DataFrame, counts: pd.DataFrame) -> dict[str, str]:
+    """The colour of the superclasses that `counts` speaks of."""
     need(tree, NODES)
     if lost := sorted(set(counts["superclass_wnid"]) - set(tree["wnid"])):
         raise ValueError(f"need every superclass in the tree; not there: {', '.join(lost)}")
-    return {wnid: {"color": "black"} for wnid in counts["superclass_wnid"]}
+    return dict.fromkeys(counts["superclass_wnid"], "black")
 
 
-def _branches(ax: Axes, tree: pd.DataFrame, marked: Mapping[str, dict]) -> None:
+def _branches(ax: Axes, tree: pd.DataFrame, marked: Mapping[str, str]) -> None:
     """The tree, a row a node from the top down, in bold and in its colour what is marked."""
     row = {wnid: place for place, wnid in enumerate(tree["wnid"])}
     depth = dict(zip(tree["wnid"], tree["depth"], strict=True))
@@ -209,8 +208,7 @@ def _branches(ax: Axes, tree: pd.DataFrame, marked: Mapping[str, dict]) -> None:
         if parent:
             start = depth[parent] + 0.15
             ax.plot([start, start, x], [row[parent] + 0.35, y, y], color="0.6", linewidth=0.8)
-        color = marked.get(wnid, {}).get("color")
-        weight, color = ("bold", color) if color else ("normal", "0.35")
+        weight, color = ("bold", marked[wnid]) if wnid in marked else ("normal", "0.35")
         ax.text(x + 0.08, y, name, va="center", weight=weight, color=color, fontsize=8)
     bare(ax)
     ax.set(xlim=(0, tree["depth"].max() + 3.5), ylim=(len(tree) - 0.5, -0.5))
