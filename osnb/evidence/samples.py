@@ -85,15 +85,12 @@ def measures(samples: list, unit: str, **draws: int) -> Iterator[dict[str, Any]]
             first, *second = [values[measure] for values in drawn[name]]
             row = {"role": role, "measure": measure, "score": name}
             if not second:
-                yield row | _ends("value", metrics.interval(first))
+                yield row | metrics.interval(first)._asdict()
                 continue
-            row |= {"first": float(first[0]), "second": float(second[0][0])}
-            row |= _ends("difference", metrics.interval(first - second[0]))
-            yield row | {"p": metrics.p_value(first - second[0])}
-
-
-def _ends(name: str, interval) -> dict[str, float]:
-    return dict(zip((name, "low", "high"), map(float, interval), strict=True))
+            gain = first - second[0]
+            difference, low, high = metrics.interval(gain)
+            row |= {"first": first[0], "second": second[0][0], "difference": difference}
+            yield row | {"low": low, "high": high, "p": metrics.p_value(gain)}
 
 
 def _weights(own, other, unit: str, draws: dict[str, int]) -> tuple:
@@ -264,8 +261,7 @@ def choice(own, *, seed: int, resamples: int) -> list[dict[str, Any]]:
     picked = {name: metrics.auroc(*side(picks, name, role)[::2]) for name in own.scores}
     best = max(picked, key=picked.get)
     halves = {name: side(rest, name, role) for name in picked}
-    sizes = (range(len(scores)) for scores in halves[best][::2])
-    weights = metrics.role_weights(*sizes, seed=seed, resamples=resamples)
+    weights = _weights(rest, rest.label < 0, "sample", {"seed": seed, "resamples": resamples})
     of = {"weights": weights, "names": ["auroc"]}
     drawn = {name: metrics.bootstrap_summary(*x, **of)["auroc"] for name, x in halves.items()}
     p = {name: metrics.p_value(drawn[best] - x) for name, x in drawn.items() if name != best}
@@ -273,7 +269,7 @@ def choice(own, *, seed: int, resamples: int) -> list[dict[str, Any]]:
     rows = []
     for name in sorted(picked, key=picked.get, reverse=True):
         row = {"score": name, "best": name == best, "picked on": picked[name]}
-        row |= _ends("value", metrics.interval(drawn[name]))
+        row |= metrics.interval(drawn[name])._asdict()
         row |= {"p": p.get(name), "holm": float(corrected[name]) if name != best else None}
         rows.append(row | {"differs": bool(corrected[name] <= LEVEL)})
     return rows
@@ -301,8 +297,8 @@ def measured(own, groups: np.ndarray, *, seed: int, resamples: int) -> pd.DataFr
             right = np.ones(int(known.sum()), bool)
             sides = score[known], right, score[other]
             drawn = metrics.bootstrap_summary(*sides, weights=weights, names=["auroc"])
-            ends = _ends("value", metrics.interval(drawn["auroc"]))
-            rows.append({"rule": name, "against": group, "over": "class"} | ends)
+            row = {"rule": name, "against": group, "over": "class"}
+            rows.append(row | metrics.interval(drawn["auroc"])._asdict())
     for row in choice(own, seed=seed, resamples=resamples):
         about = {"rule": row.pop("score"), "against": "other half", "over": "sample"}
         rows.append(about | row)
