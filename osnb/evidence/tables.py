@@ -9,11 +9,7 @@ import pandas as pd
 
 from osnb import experiment
 from osnb.base import stamps, workbook
-from osnb.base.tables import COLUMNS as COLUMNS
-from osnb.base.tables import check as check
-from osnb.base.tables import published as published
-from osnb.base.tables import read as read
-from osnb.base.tables import write as write
+from osnb.base.tables import COLUMNS, check, published, read, write  # noqa: F401
 from osnb.experiment import layers
 
 UNCERTAIN = ("low", "high", "over", "sd_seeds", "seeds")
