@@ -57,10 +57,8 @@ ROLES = {
     "unknown": ("#8b1a4a", "-", "^", "unknown"),
 }
 # What has no style of its own is drawn by its place: colours after Okabe and Ito.
-COLORS = (
-    *("#222222", "#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#7f7f7f"),
-    "#8b1a4a",
-)
+COLORS = ("#222222", "#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#7f7f7f")
+COLORS += ("#8b1a4a",)
 LINES = ("-", DASHED, DOTTED)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++", "oo", "--")
