@@ -37,7 +37,6 @@ def results(runs: pd.DataFrame, *, unit: str, seed: int, resamples: int) -> pd.D
     for measure in MEASURES:
         rows = means.table(measure)[[measure, "low", "high"]].to_numpy()
         table[[measure + end for end in ENDS]] = rows
-    down = {"protocol": True, "task": False, "oscr": False}
-    table = table.sort_values([*down], ascending=[*down.values()], kind="stable")
-    table = table[[*COLUMNS, *(name + end for name in MEASURES for end in ENDS)]]
-    return table.reset_index(drop=True)
+    order = {"by": ["protocol", "task", "oscr"], "ascending": [True, False, False]}
+    table = table.sort_values(**order, kind="stable", ignore_index=True)
+    return table[[*COLUMNS, *(name + end for name in MEASURES for end in ENDS)]]

@@ -192,8 +192,7 @@ def findings(root: Path) -> pd.DataFrame:
         told = json.loads(path.read_text()).get("headline", []) if path.is_file() else []
         told = pd.DataFrame(told, columns=["what", "ours"])
         columns[name] = told.groupby("what", sort=False)["ours"].agg("; ".join)
-    table = pd.DataFrame(columns).fillna("not run").rename_axis("finding")
-    return table.reset_index()
+    return pd.DataFrame(columns).fillna("not run").rename_axis("finding").reset_index()
 
 
 def markdown(table: pd.DataFrame) -> str:

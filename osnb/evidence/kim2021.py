@@ -135,8 +135,7 @@ def images(table: str) -> pd.DataFrame:
     divided = rows.index.get_level_values("dataset").isin(TRAINED_ON)
     rows[DIVIDED] = (rows["train"] + rows["validation"]).where(divided)
     rows.loc[divided, ["train", "validation"]] = np.nan
-    long = rows.rename_axis(columns="part").stack().dropna().rename("n")
-    return long.reset_index()
+    return rows.rename_axis(columns="part").stack().dropna().reset_index(name="n")
 
 
 def kinds(scores: pd.DataFrame) -> np.ndarray:

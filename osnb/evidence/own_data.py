@@ -114,10 +114,9 @@ def _measured(runs: pd.DataFrame, tasks: str, paper: str, resamples: int) -> pd.
     table["source"] = table["source"].replace(kim2021.SETS["cifar"])
     whole = layers.catalogue("benchmarks")["benchmarks"][first["benchmark"]]["paper"]
     missing = sorted({*whole.get("also", "").split()} - {*first["also"].split()})
-    table = table.assign(method=first["method"], own_epochs=runs["epochs"].min())
     told = TOLD * (first["method"] == "oe" and PACKED in first["reader"].split())
-    table = table.assign(precision=first["precision"], missing=" ".join(missing), told=told)
-    return table[OURS]
+    table = table.assign(method=first["method"], own_epochs=runs["epochs"].min(), told=told)
+    return table.assign(precision=first["precision"], missing=" ".join(missing))[OURS]
 
 
 def barred(cell: Mapping[str, Any]) -> str:
@@ -361,10 +360,9 @@ def ingredients() -> pd.DataFrame:
     plain = (rows["method"] == "softmax") & (rows["otherwise"] == "")
     chance = ["epochs", "split", "seed"]
     both = rows[~plain].merge(rows.loc[plain, [*chance, *FAST]], on=chance, suffixes=("", " own"))
-    both["otherwise"] = both["otherwise"].mask(
-        both["method"] != "softmax", "method=" + both["method"]
-    )
+    named = both["otherwise"].where(both["method"] == "softmax", "method=" + both["method"])
     both[FAST] -= both[[f"{name} own" for name in FAST]].to_numpy()
+    both = both.assign(otherwise=named)
     return _over_splits(both, "epochs", "otherwise", form="{:+.3f}").astype(str)
 
 
