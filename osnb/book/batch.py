@@ -75,7 +75,7 @@ def carry_out(
         ready = []
         for plan in (plan for plan in plans if plan.collects == reads):
             culprits = [x for x in lost if x.size == plan.size and fnmatch(x.notebook, plan.reads)]
-            if reads and culprits:
+            if culprits:
                 yield plan, not_run(plan, f"it reads {culprits[0]}, which failed")
             else:
                 ready.append(plan)
@@ -167,16 +167,7 @@ def serially(plans: Iterable[Plan], *, force: bool, limit: float, told: Callable
 # What a worker does
 
 
-def work(
-    plan: Mapping[str, Any],
-    code: str,
-    out: str,
-    batch: int,
-    *,
-    force: bool,
-    limit: float,
-    **how: Any,
-) -> End:
+def work(plan: Mapping[str, Any], code: str, out: str, batch: int, **how: Any) -> End:
     """Make a run in a worker, if that has the same code and writes to the same folder.
 
     Args:
@@ -184,9 +175,7 @@ def work(
         code: its `code()` where the batch was started.
         out: its `workbook.out()` there.
         batch: a number of its own.
-        force: as in `once`.
-        limit: as in `once`.
-        how: the rest of `once`.
+        how: as in `once`.
     """
     mine, me = Plan(**plan), f"the worker on {record.owner()['host']}"
     if str(workbook.out()) != out:
@@ -194,7 +183,7 @@ def work(
     if mine.code() != code:
         return failed(Refused(f"{me} has other code in {workbook.root()}: update it, restart it"))
     while batch not in _stopped:
-        if end := made(mine, force=force, limit=limit, **how):
+        if end := made(mine, **how):
             return {key: end[key] for key in TOLD if key in end}
         time.sleep(WAIT)
     return {"state": "interrupted"}
@@ -253,13 +242,12 @@ def visible() -> list[str]:
 # Where workers come from
 
 
-def over(client, *, ours: int = 0, task: Callable = work) -> Spread:
+def over(client, *, ours: int = 0) -> Spread:
     """The engine that hands runs to the workers of a dask client.
 
     Args:
         client: of dask.distributed.
         ours: how many workers are this process's children; 0 if somebody else started them.
-        task: what a worker does with a run.
     """
     from distributed import as_completed, wait
 
@@ -273,7 +261,7 @@ def over(client, *, ours: int = 0, task: Callable = work) -> Spread:
         how |= {"out": str(workbook.out()), "batch": batch, "pure": False}
         # keys of one group, so that those behind wait in the queue
         keys = [(f"osnb-{batch}", number) for number in range(len(plans))]
-        futures = client.map(task, *sent, key=keys, **how) if plans else []
+        futures = client.map(work, *sent, key=keys, **how) if plans else []
         of = dict(zip((future.key for future in futures), plans, strict=True))
         lost = ConnectionError("the scheduler is gone; the same command continues")
         try:
@@ -292,7 +280,7 @@ def over(client, *, ours: int = 0, task: Callable = work) -> Spread:
 
 
 @contextmanager
-def local(workers: int, *, task: Callable = work) -> Iterator[Spread]:
+def local(workers: int) -> Iterator[Spread]:
     """So many worker processes here, each with one GPU and its share of the cores.
 
     Everything listens on loopback only, and speaks over keys that are made for this cluster and
@@ -311,7 +299,7 @@ def local(workers: int, *, task: Callable = work) -> Iterator[Spread]:
         except RuntimeError as error:  # one was killed as it began, or the machine is too busy
             raise ConnectionError(f"{error} Try again: the same command continues") from None
         with cluster, Client(cluster) as client:
-            yield over(client, ours=workers, task=task)
+            yield over(client, ours=workers)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from osnb import experiment, scores
 from osnb.base import stamps, workbook
 from osnb.base.tables import COLUMNS
 from osnb.book import record, runs
-from osnb.book.run import Plan, Refused, execute, once, plan
+from osnb.book.run import Plan, Refused, once, plan
 from osnb.book.run.plans import read
 from osnb.book.verify import params_file
 from osnb.evidence import samples
@@ -105,11 +105,9 @@ def finished(name: str) -> tuple[str, dict[str, Any], list[Path]]:
         FileNotFoundError: its checkpoint is gone.
     """
     (key, run), *more = record.named(name).items()
-    trains = experiment.is_training(run["parameters"])
-    if more or run["state"] != "done" or not trains:
-        what = (
-            f"{1 + len(more)} runs" if more else run["state"] if trains else f"{key}, no training"
-        )
+    what = run["state"] if experiment.is_training(run["parameters"]) else f"{key}, no training"
+    if more or what != "done":
+        what = f"{1 + len(more)} runs" if more else what
         raise Refused(f"{name} must be one training run that is done; it is {what}")
     folder = workbook.out() / "runs" / key
     files = sorted(folder.glob("member*/checkpoint.pt")) or [folder / "checkpoint.pt"]
@@ -134,7 +132,7 @@ def predict(
     through = partial(_scored, files=files, model=model, publish=publish)
     end, new = {}, not planned.directory.exists()
     try:
-        end = once(planned, force=True, make=partial(execute, through=through))
+        end = once(planned, force=True, through=through)
     finally:
         if new and end is not None and end.get("state") != "done":
             shutil.rmtree(planned.directory, ignore_errors=True)

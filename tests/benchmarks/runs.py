@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
+from unittest.mock import patch
 
 from tests.benchmarks.stopwatch import Clock, interleaved, machine, versions
 
@@ -145,7 +146,6 @@ def _apart() -> Iterator[str]:
 def _spread(runs: int, workers: int) -> dict[str, float]:
     from osnb.base import workbook
     from osnb.book import batch
-    from osnb.book.batch import local
     from osnb.book.kernel import usage
     from osnb.book.run import plan
 
@@ -153,7 +153,7 @@ def _spread(runs: int, workers: int) -> dict[str, float]:
     file = workbook.root() / PARAMS
     plans = [plan(file, {"seed": number}) for number in range(runs)]
     planned = time.perf_counter()
-    with local(workers, task=pretend) as spread:
+    with patch.object(batch, "work", pretend), batch.local(workers) as spread:
         ready = time.perf_counter()
         ends = [end for _, end in batch.carry_out(plans, spread=spread)]
         done = time.perf_counter()
@@ -164,15 +164,11 @@ def _spread(runs: int, workers: int) -> dict[str, float]:
     return parts | {"memory": usage()["memory"]}  # before anything is collected
 
 
-def pretend(plan: Mapping, code: str, out: str, batch: int, *, force: bool, limit: float) -> dict:
+def pretend(*sent, **how) -> dict:
     """What a worker does here in place of `batch.work`: the same without a kernel."""
-    from functools import partial
-
     from osnb.book.batch import work
-    from osnb.book.run import execute
 
-    make = partial(execute, through=_nothing)
-    return work(plan, code, out, batch, force=force, limit=limit, make=make)
+    return work(*sent, **how, through=_nothing)
 
 
 def _nothing(plan, limit: float) -> dict:

@@ -68,9 +68,7 @@ def done(plan: Plan) -> bool:
     )
 
 
-def once(
-    plan: Plan, *, force: bool = False, limit: float = 0, make: Callable | None = None
-) -> dict[str, Any] | None:
+def once(plan: Plan, *, force: bool = False, **how: Any) -> dict[str, Any] | None:
     """Make a run that is not done, unless another process is at it.
 
     A run whose kernel died, killed perhaps for memory, goes on from its checkpoint, `AGAIN`
@@ -79,8 +77,7 @@ def once(
     Args:
         plan: what to make.
         force: even if it is done.
-        limit: seconds that an attempt may take; 0 for no limit.
-        make: in place of `execute`.
+        how: as in `execute`.
 
     Returns:
         run.json's content, whose `state` is skipped if nothing had to be made; none if another
@@ -96,7 +93,7 @@ def once(
             if why := lacking(plan):
                 return not_run(plan, why)
             for _ in range(1 + AGAIN):
-                end = (make or execute)(plan, limit=limit)
+                end = execute(plan, **how)
                 if end.get("error", {}).get("name") != "DeadKernelError":
                     break
             return end
@@ -121,7 +118,7 @@ def execute(plan: Plan, *, limit: float = 0, through: Callable | None = None) ->
     Args:
         plan: what to make.
         limit: seconds after which the kernel is interrupted and, soon after, killed; 0: never.
-        through: in place of a kernel, for timing what is around it.
+        through: in place of a kernel.
 
     Returns:
         The content of run.json; `state` is done, failed or interrupted.
