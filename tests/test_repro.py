@@ -208,7 +208,7 @@ def follows_from(project, package):
         path.write_text(json.dumps({"cells": cells}))
         os.utime(path, ns=(next(times),) * 2)
         names = follows.names(notebook, {}, {}, {})
-        return {name: follows.now(name, notebook) for name in names}
+        return {name: follows.now(name, notebook, follows.goldens()) for name in names}
 
     return found
 
@@ -301,7 +301,8 @@ def test_goldens_stand_for_what_is_measured(follows_from, project):
 
 
 def test_what_has_no_golden_is_compared_by_all_numerical_code(project, package):
-    stamp = {"notebook": "90_it", "goldens": {"loss/mine": follows.now("loss/mine", "90_it")}}
+    then = follows.now("loss/mine", "90_it", {})
+    stamp = {"notebook": "90_it", "goldens": {"loss/mine": then}}
     package("plots/style.py", "")
     assert follows.changed(stamp) == []
     package("losses.py", "def mine(): ...\n")
@@ -487,4 +488,4 @@ def test_equal_seeds_give_equal_draws():
 
 @pytest.mark.parametrize("name", ["osnb/../../outside.py", f"osnb/{'x' * 300}"])
 def test_names_of_a_strange_archive_lead_to_no_file_outside_of_the_package(name):
-    assert follows.now(name, "90_it") == ""
+    assert follows.now(name, "90_it", {}) == ""

@@ -318,7 +318,7 @@ def test_a_run_is_executed_recorded_and_published(works, project):
     assert end == record.read(plan.directory)
     assert end["state"] == "done"
     assert (end["parameters"], end["inputs"]) == (plan.parameters, {})
-    assert end["goldens"] == {"cells": follows.now("cells", "90_works")}
+    assert end["goldens"] == {"cells": follows.now("cells", "90_works", {})}
     assert end["started"] <= end["finished"]
     assert end["packages"].keys() >= {"torch", "numpy", "pandas"}
     assert (plan.directory / "table.csv").read_text() == "rate,word\n0.25,blue\n"

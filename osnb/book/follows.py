@@ -89,13 +89,13 @@ def names(notebook: str, parameters: Mapping, settings: Mapping, columns: Mappin
     return found + (["osnb/data"] if "hierarchy" in used else [])
 
 
-def now(name: str, notebook: str, there: Mapping[str, str] | None = None) -> str:
+def now(name: str, notebook: str, there: Mapping[str, str]) -> str:
     """What stands behind a name today, as a digest; empty if there is nothing of that name.
 
     Args:
         name: of `names`.
         notebook: whose cells are meant.
-        there: goldens that count, all if none are given; in place of others all numerical code.
+        there: goldens that count; in place of others all numerical code.
     """
     path = workbook.PACKAGE.parent / name
     if name == CELLS:
@@ -105,7 +105,6 @@ def now(name: str, notebook: str, there: Mapping[str, str] | None = None) -> str
             return ""
         files = [path] if path.is_file() else sorted(x for x in path.rglob("*") if x.is_file())
         return digest(*(_code(x).text if x.suffix == ".py" else x for x in files)) if files else ""
-    there = goldens() if there is None else there
     return there.get(name) or UNREHEARSED + numerical()
 
 
