@@ -24,7 +24,7 @@ SMALL = "network=conv width=4 features=8 epochs=2 also=''"
 TEXT = f'run: small\nbenchmark: digits\nmethod: softmax\nregime: baseline\noverrides: "{SMALL}"\n'
 
 
-def trained(plan, _limit):
+def trained(plan):
     """What the cells of a training notebook do, without its kernel."""
     here, exp = runs.begin(plan.notebook, plan.parameters), experiment.of(plan.parameters)
     parts = exp.parts(experiment.Machine())

@@ -366,7 +366,7 @@ def test_a_run_made_anew_is_not_said_to_have_gone_on(works, project, monkeypatch
     plan, cell = run.plan(works), {"state": "done"}
     seen = []
 
-    def through(plan, _limit):
+    def through(plan):
         here = runs.begin(plan.notebook, plan.parameters)
         seen.append(record.read(here.directory)["resumed"])
         pq.write_table(pa.table({"epoch": [1, 2]}), here.directory / "history.parquet")

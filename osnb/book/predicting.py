@@ -214,9 +214,7 @@ def _single(table: pd.DataFrame, score: str) -> scores.Own:
     return scores.Own(label, pred, {score: values}, 0, (), ())
 
 
-def _scored(
-    planned: Plan, _limit: float, *, files: Sequence[Path], model: str, publish: bool
-) -> dict[str, Any]:
+def _scored(planned: Plan, *, files: Sequence[Path], model: str, publish: bool) -> dict[str, Any]:
     """In place of a kernel: what run.json says of the end."""
     import torch
 

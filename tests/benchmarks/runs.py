@@ -171,7 +171,7 @@ def pretend(*sent, **how) -> dict:
     return work(*sent, **how, through=_nothing)
 
 
-def _nothing(plan, limit: float) -> dict:
+def _nothing(plan) -> dict:
     for name in ("executed.ipynb", "scores.parquet"):
         (plan.directory / name).write_text("{}")
     return {"state": "done", "unpublished": plan.publish()}

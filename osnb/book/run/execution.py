@@ -136,7 +136,7 @@ def execute(plan: Plan, *, limit: float = 0, through: Callable | None = None) ->
         record.write(plan.directory, content | {"state": "running"})
         content["state"] = "interrupted"
         try:
-            content |= through(plan, limit) if through else _papermill(plan, limit, kernel)
+            content |= through(plan) if through else _papermill(plan, limit, kernel)
         finally:
             content |= {"finished": record.now(), "seconds": round(time.monotonic() - begun, 1)}
             content |= {"outputs": runs.results(plan.directory), "measures": _last(plan)}
