@@ -28,6 +28,7 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
 
+import psutil
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 
@@ -105,8 +106,6 @@ def _peak() -> int:
     try:
         import resource
     except ImportError:  # Windows
-        import psutil
-
         used = psutil.Process().memory_info()
         return getattr(used, "peak_wset", used.rss)
     each = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
@@ -164,8 +163,6 @@ def _named(locks: list[int]) -> Path | None:
 
 def _end(folder: str) -> None:
     """End all that kernels have left running, and take the folder of all of them away."""
-    import psutil
-
     while left := psutil.Process().children(recursive=True):
         for process in left:
             with suppress(psutil.NoSuchProcess):

@@ -15,6 +15,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import psutil
+from filelock import FileLock, Timeout
+
 from osnb.base import workbook
 
 PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
@@ -151,8 +154,6 @@ def lock(directory: Path) -> Iterator[None]:
         filelock.Timeout: another process holds it.
         OSError: the file system has no locks.
     """
-    from filelock import FileLock
-
     folder = directory.parent.parent / ".locks" / directory.parent.name
     folder.mkdir(parents=True, exist_ok=True)
     how = {"fallback_to_soft": False, "on_acquired": partial(held.__setitem__, directory)}
@@ -177,8 +178,6 @@ def lock(directory: Path) -> Iterator[None]:
 
 def _denied(folder: Path) -> int:
     """EACCES if a lock that nobody can hold is not given; filelock takes that for a held one."""
-    from filelock import FileLock, Timeout
-
     file = folder / f".{os.getpid()}.lock"
     try:
         with suppress(Timeout), FileLock(file, 0, fallback_to_soft=False):
@@ -201,8 +200,6 @@ def _has_owner(directory: Path, found: Mapping[str, Any]) -> bool:
 @cache
 def _boot() -> float:
     """Seconds since the epoch; asked once, since it moves with the clock."""
-    import psutil
-
     return psutil.boot_time()
 
 
@@ -211,8 +208,6 @@ def began(pid: int) -> float | None:
 
     Another process with the same number has another time.
     """
-    import psutil
-
     try:
         return round(psutil.Process(pid).create_time() - _boot(), 1)
     except (psutil.Error, ValueError):  # a pid below 0
@@ -255,8 +250,6 @@ def queue(directory: Path, content: Mapping[str, Any]) -> None:
     A run that was nothing yet is not synced to the disk, which takes most of a batch's planning:
     after a power cut it is nothing again.
     """
-    from filelock import Timeout
-
     with suppress(Timeout), lock(directory):
         found = {**content, **owner(), "state": "queued", "attempts": attempts(directory)}
         before = read(directory)
@@ -288,8 +281,6 @@ def circumstances() -> dict[str, Any]:
 @cache
 def _here(root: str) -> dict[str, Any]:
     """The machine, and the commit; asked once by each process."""
-    import psutil
-
     changes = said("git", "-C", root, "status", "--porcelain", "--", *CODE)
     return {
         "commit": said("git", "-C", root, "rev-parse", "HEAD"),

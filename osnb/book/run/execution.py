@@ -11,10 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from filelock import Timeout
+
 from osnb.base import stamps, workbook
 from osnb.book import follows, record, runs
 from osnb.book.run import kernels
-from osnb.book.run.kernels import Kernel
 from osnb.book.run.plans import Plan
 
 TAIL = 15  # lines of a failing cell's output that run.json keeps
@@ -55,11 +56,10 @@ def _described(notebook: str, _version: tuple) -> dict[str, dict[str, Any]]:
 
 def done(plan: Plan) -> bool:
     """Whether the run ended well with these parameters and inputs, follows, and is all there."""
-    found = record.read(plan.directory)
-    if found is None or found["state"] != "done":
-        return False
+    found = record.read(plan.directory) or {}
     return (
-        "executed.ipynb" in found.get("files", {})
+        found.get("state") == "done"
+        and "executed.ipynb" in found.get("files", {})
         and not runs.altered(plan.directory, found)
         and found["parameters"] == plan.parameters
         and found.get("inputs") == inputs(plan)
@@ -83,8 +83,6 @@ def once(plan: Plan, *, force: bool = False, **how: Any) -> dict[str, Any] | Non
         run.json's content, whose `state` is skipped if nothing had to be made; none if another
         process holds the run's lock.
     """
-    from filelock import Timeout
-
     try:
         with record.lock(plan.directory):
             if not force and done(plan):
@@ -145,7 +143,7 @@ def execute(plan: Plan, *, limit: float = 0, through: Callable | None = None) ->
     return content
 
 
-def _papermill(plan: Plan, limit: float, kernel: Kernel) -> dict[str, Any]:
+def _papermill(plan: Plan, limit: float, kernel: kernels.Kernel) -> dict[str, Any]:
     """What run.json says of the end: the state and, of a failed run, the error."""
     execute_notebook = _imported()
     # beside the run's folder, which the notebook clears of what other code left there
