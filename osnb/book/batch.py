@@ -29,8 +29,7 @@ import psutil
 from osnb.base import workbook
 from osnb.book import record
 from osnb.book.record import failed
-from osnb.book.run import Plan, Refused, done, interrupt, not_run, once
-from osnb.book.run.plans import read
+from osnb.book.run import Plan, Refused, done, interrupt, not_run, once, read
 
 WAIT = 0.5  # seconds before asking again for a run that another process is making
 TLS = ("ca.pem", "cert.pem", "key.pem")

@@ -12,8 +12,7 @@ from osnb import experiment, scores
 from osnb.base import stamps, workbook
 from osnb.base.tables import COLUMNS
 from osnb.book import record, runs
-from osnb.book.run import Plan, Refused, once, plan
-from osnb.book.run.plans import read
+from osnb.book.run import Plan, Refused, once, plan, read
 from osnb.book.verify import params_file
 from osnb.evidence import samples
 

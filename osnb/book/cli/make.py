@@ -242,7 +242,7 @@ def run(
 
 def at_home(files: list[Path]) -> None:
     """Let the working folder be the one that is written under if a params file is of size own."""
-    from osnb.book.run.plans import read
+    from osnb.book.run import read
 
     for file in [file for file in files if read(file).get("size") == "own"]:
         here(file.absolute().parent.parent)

@@ -5,4 +5,4 @@
 
 from osnb.book.run.execution import done, execute, inputs, lacking, needs, not_run, once
 from osnb.book.run.kernels import interrupt
-from osnb.book.run.plans import SIZES, Plan, Refused, later, plan, repeated
+from osnb.book.run.plans import SIZES, Plan, Refused, later, plan, read, repeated

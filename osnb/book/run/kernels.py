@@ -25,6 +25,8 @@ QUIET = "--log-level=50"  # what a kernel complains of is in its notebook
 # page (8 GB a second for VGG32), and changes no number
 KEPT = dict.fromkeys(["MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"], str(2**32))
 KEPT["MALLOC_TOP_PAD_"] = str(2**26)
+# numpy's sums in one order, whatever machine: what is fitted then has equal bytes
+FIXED = {"OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
 
 
 def _grace() -> float:
@@ -138,16 +140,7 @@ def _source(cwd: Path) -> subprocess.Popen:
 
     They inherit its folder and its environment: if either is another, so is it.
     """
-    env = (
-        KEPT
-        | os.environ
-        | {
-            "IPYTHONDIR": str(workbook.out() / "runs" / ".ipython"),
-            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-            # numpy's sums in one order, whatever machine: what is fitted then has equal bytes
-            "OPENBLAS_NUM_THREADS": "1",
-        }
-    )
+    env = KEPT | os.environ | FIXED | {"IPYTHONDIR": str(workbook.out() / "runs" / ".ipython")}
     options = {"stdout": subprocess.PIPE, "bufsize": 0}
     options |= {"cwd": cwd, "env": env, "start_new_session": True}
     key = os.getpid(), cwd, *sorted(env.items())

@@ -196,14 +196,12 @@ def _laid_over(own: Mapping, overrides: Mapping, defaults: Mapping) -> dict[str,
 
 
 def _notebook(file: Path) -> Path:
-    folder = workbook.root() / "notebooks"
-    path = folder / f"{file.parent.name}.ipynb"
+    folder, name = workbook.root() / "notebooks", file.parent.name
+    path = folder / f"{name}.ipynb"
     if not path.is_file():
-        valid = sorted(path.stem for path in folder.glob("*.ipynb"))
-        raise Refused(
-            f"the folder of {file} must be called after a notebook; there is no "
-            f"'{file.parent.name}'{_near(file.parent.name, valid)}"
-        )
+        near = _near(name, sorted(path.stem for path in folder.glob("*.ipynb")))
+        lacking = f"there is no '{name}'{near}"
+        raise Refused(f"the folder of {file} must be called after a notebook; {lacking}")
     return path
 
 
@@ -257,14 +255,7 @@ def read(file: Path) -> dict[str, Any]:
         raise Refused(f"there is no params file {file}{near}")
     if not file.is_file():
         raise Refused(f"{file} cannot be read as a params file: it is no file")
-    try:
-        return _parsed(file)
-    except Refused:
-        raise
-    except (OSError, ValueError) as error:  # of a number or a date that is none, too
-        text = "it is no text in UTF-8" if isinstance(error, UnicodeError) else str(error)
-        reason = getattr(error, "strerror", text)
-        raise Refused(f"{file} cannot be read as a params file: {reason}") from None
+    return _parsed(file)
 
 
 def _fault(text: str) -> str:
@@ -285,14 +276,19 @@ def _fault(text: str) -> str:
 def _parsed(file: Path) -> dict[str, Any]:
     try:
         text = file.read_text(encoding="utf8")
-        if fault := _fault(text):
-            raise Refused(f"{file} {fault}; it needs lines of 'name: value'")
-        content = yaml.load(text, _Loader)
+        fault = _fault(text)
+        content = None if fault else yaml.load(text, _Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise Refused(f"{file} is no valid yaml{line}: {problem}") from None
+    except (OSError, ValueError) as error:  # of a number or a date that is none, too
+        text = "it is no text in UTF-8" if isinstance(error, UnicodeError) else str(error)
+        reason = getattr(error, "strerror", text)
+        raise Refused(f"{file} cannot be read as a params file: {reason}") from None
+    if fault:
+        raise Refused(f"{file} {fault}; it needs lines of 'name: value'")
     if not content:
         raise Refused(f"{file} is empty; it needs lines such as 'run: {file.stem}'")
     if not isinstance(content, dict):
