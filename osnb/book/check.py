@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from osnb.base import workbook
-from osnb.book.run import SIZES, Refused, plan
+from osnb.book.run import Refused, plan
 
 MEASURED = r"Measured: about ([\d.]+) seconds? and ([\d.]+) GB on \w[^.]*\."
 SECTIONS = ["## Paper and ours", "## Exercises", "## Three take-aways", "## References", "## Quiz"]
@@ -96,7 +96,7 @@ def _params(file: Path, alike: dict[str, Path]) -> Iterator[str]:
         yield "a params file is called .yaml"
     if alike.setdefault(content, file) != file:
         yield f"repeats {alike[content].name}"
-    if size not in SIZES or file.stem.split("_")[0] != size:
+    if file.stem.split("_")[0] != size:
         yield f"its name begins with its size; that is {size}"
     if not re.search(r"\b(CPU|GPU)s?\b", comment):
         yield f"no device in its first comment: {comment!r}"
@@ -221,11 +221,9 @@ def _bound(tree: ast.Module) -> Iterator[str]:
     """Names that a code cell defines."""
     for node in ast.walk(tree):
         match node:
-            case (
-                ast.Name(id=name, ctx=ast.Store())
-                | ast.FunctionDef(name=name)
-                | ast.ClassDef(name=name)
-            ):
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()):
                 yield name
             case ast.Import(names=names) | ast.ImportFrom(names=names):
                 yield from (alias.asname or alias.name.partition(".")[0] for alias in names)

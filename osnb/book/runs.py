@@ -244,10 +244,9 @@ def publish(directory: Path, target: Path) -> list[str]:
     found, there = results(directory), results(target)
     large = [name for name in found if (directory / name).stat().st_size > SMALL]
     small = {name: found[name] for name in found if name not in large}
-    for name in small:
-        if there.get(name) != small[name]:
-            with workbook.writing(target / name) as aside:
-                shutil.copyfile(directory / name, aside)
+    for name, _ in sorted(small.items() - there.items()):
+        with workbook.writing(target / name) as aside:
+            shutil.copyfile(directory / name, aside)
     for name in there.keys() - small.keys():
         (target / name).unlink()
     return large

@@ -1,10 +1,9 @@
 """Whether every figure, table and scores table still follows from what its stamp says."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from osnb import experiment
 from osnb.base import stamps, workbook
@@ -30,8 +29,7 @@ _data, _described = cache(stamps.data), cache(described)
 EXPLAINED = ("*.svg", "*.csv", "*.tex", "scores*.parquet")  # files that need a stamp
 
 
-@dataclass(frozen=True)
-class Artefact:
+class Artefact(NamedTuple):
     """What one stamp explains: a figure or table in its formats, or a scores table.
 
     Attributes:

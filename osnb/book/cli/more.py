@@ -281,12 +281,12 @@ def doctor(
     if json:
         content = {"ready": not failed(lines), "lines": [line._asdict() for line in lines]}
         print(text.dumps(content, indent=1))
-    for line in [] if json else lines:
-        typer.secho(f"{line.state:5}", fg=COLOURS[line.state], nl=False)
-        typer.echo(f" {line.name:24} {line.found}")
-        if line.advice:
-            typer.secho(f"{'':30} -> {line.advice}", bold=True)
-    if not json:
+    else:
+        for line in lines:
+            typer.secho(f"{line.state:5}", fg=COLOURS[line.state], nl=False)
+            typer.echo(f" {line.name:24} {line.found}")
+            if line.advice:
+                typer.secho(f"{'':30} -> {line.advice}", bold=True)
         typer.echo(verdict(lines))
     raise typer.Exit(1 if failed(lines) else 0)
 

@@ -12,7 +12,6 @@ from osnb.book import record
 from osnb.book.cli.look import Force, Json, written
 from osnb.book.cli.make import Overrides, at_home, here, overrides
 
-RISK = "Largest share of errors among accepted images."
 UNITS = {"sample": "samples", "class": "classes"}
 AGAINST = "Second file on the same samples: FILE less this one."
 UNKNOWABLE = (
@@ -50,7 +49,7 @@ Seed = Annotated[int, typer.Option(help="Random seed of the draws.")]
 Names = Annotated[list[str] | None, typer.Option("--score", help="Score to keep; all if none.")]
 Tpr = Annotated[float | None, typer.Option(help="Share of the known to accept, at least.")]
 Fpr = Annotated[float | None, typer.Option(help="Share of the unknown to accept, at most.")]
-Risk = Annotated[float | None, typer.Option(help=RISK)]
+Risk = Annotated[float | None, typer.Option(help="Largest share of errors among accepted images.")]
 Share = Annotated[float, typer.Option(help=TO_COME)]
 Out = Annotated[Path | None, typer.Option(help="csv file to write as well.", callback=only_csv)]
 Run = Annotated[str, typer.Argument(metavar="[RUN]", help="A finished training run.")]
@@ -128,7 +127,8 @@ def verdict(
     from osnb.book import predicting
 
     rate, asked = _asked(tpr=tpr, fpr=fpr, risk=risk, threshold=threshold)
-    parameters, files = _network(run, benchmark, weights, model, overrides(p))
+    _one_network(run, benchmark, weights, model)
+    parameters, files = _network(run, benchmark, weights, overrides(p))
     how = {"rate": rate, "at": asked, "share": share, "seed": seed, "score": score, "model": model}
     rows, notes = predicting.verdicts(parameters, files, images, **how)
     at = float(rows["threshold"].iloc[0])
@@ -140,17 +140,10 @@ def verdict(
     write(about, json, out, f"{accepted} of {len(rows)} images are accepted, by {score} from {at}")
 
 
-def _network(
-    run: str,
-    benchmark: Path | None,
-    weights: list[Path] | None,
-    model: str,
-    given: dict[str, Any],
-):
+def _network(run: str, benchmark: Path | None, weights: list[Path] | None, given: dict[str, Any]):
     """Parameters of the experiment that a network is of, and its files of weights."""
     from osnb.book import predicting
 
-    _one_network(run, benchmark, weights, model)
     if run and given:
         raise ValueError("-p goes with --benchmark: a finished run has its settings")
     if run:
@@ -241,8 +234,7 @@ def _save(key: str, parameters: dict[str, Any], table, inputs: dict[str, str]) -
     name = f"{size}_rules_{rest}".rstrip("_")  # no run of params/, and none for `tables.collect`
     follows = runs.follows_from(notebook, parameters | {"run": name})
     folder = workbook.out() / "figures" / notebook / name
-    here = runs.Run(notebook, name, folder, follows)
-    here.save("rules", table=measured, inputs=inputs)
+    runs.Run(notebook, name, folder, follows).save("rules", table=measured, inputs=inputs)
 
 
 # Scores of any origin
