@@ -22,10 +22,7 @@ from osnb.book.runs import altered, publish
 from osnb.book.verify import params_file
 from osnb.evidence.gallery import PAPERS
 
-REASONS = {
-    "running": "running here",
-    "other": "here with other content; --force replaces it",
-}
+REASONS = {"running": "running here", "other": "here with other content; --force replaces it"}
 DATA = (
     "The code (notebooks, params) is under BSD-3-Clause. The runs are numbers and drawings that "
     "it computed: scores, histories, tables and figures. Images and data sets are not included."

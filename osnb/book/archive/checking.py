@@ -139,10 +139,9 @@ def _check_member(name: str, size: int) -> None:
 
 def _free() -> int:
     """Bytes that the disk has left."""
-    folder = workbook.out()
-    while not folder.is_dir():
-        folder = folder.parent
-    return shutil.disk_usage(folder).free
+    out = workbook.out()
+    nearest = next(folder for folder in (out, *out.parents) if folder.is_dir())
+    return shutil.disk_usage(nearest).free
 
 
 def _stated(name: str, content: bytes) -> dict[str, Any]:

@@ -45,11 +45,8 @@ def members(runs: Mapping[str, dict[str, Any]]) -> dict[str, bytes]:
     Args:
         runs: content of run.json, by NOTEBOOK/RUN.
     """
-    scored = {
-        key: tables.read(workbook.out() / "runs" / key / "scores.parquet")
-        for key, run in runs.items()
-        if "scores.parquet" in run["outputs"]
-    }
+    keys = [key for key, run in runs.items() if "scores.parquet" in run["outputs"]]
+    scored = {key: tables.read(workbook.out() / "runs" / key / "scores.parquet") for key in keys}
     made = {"CITATION.cff": _citation(runs), "methods.bib": _bibliography(runs, scored)}
     made["codecheck.yml"] = _codecheck(runs)
     for key, table in scored.items():
@@ -95,15 +92,13 @@ def _bibliography(runs: Mapping[str, dict], scored: Mapping[str, pd.DataFrame]) 
 
 def _codecheck(runs: Mapping[str, dict]) -> bytes:
     """The papers' artefacts among the runs as the manifest of a CODECHECK."""
-    made, manifest, kinds = gallery.artefacts(workbook.root(), workbook.out()), [], ("svg", "csv")
+    made, manifest = gallery.artefacts(workbook.root(), workbook.out()), []
+    kinds = {"figure": "svg", "table": "csv"}
     for row in made[made["run"] != ""].itertuples():
-        key = f"{row.folder.parent.name}/{row.run}"
-        if key in runs:
-            file = f"{row.file}.{kinds[row.kind == 'table']}"
-            if file not in runs[key]["outputs"]:  # photographs that may not be passed on
-                continue
-            file = f"runs/{key}/{file}"
-            manifest.append({"file": file, "comment": f"{row.paper}, {row.artefact}: {row.title}"})
+        key, file = f"{row.folder.parent.name}/{row.run}", f"{row.file}.{kinds[row.kind]}"
+        if key in runs and file in runs[key]["outputs"]:  # some photographs may not be passed on
+            comment = f"{row.paper}, {row.artefact}: {row.title}"
+            manifest.append({"file": f"runs/{key}/{file}", "comment": comment})
     papers = _known_citation()["references"]
     authors = [x for paper in papers for x in paper["authors"]]
     about = {"title": "; ".join(paper["title"] for paper in papers)}

@@ -109,13 +109,10 @@ def _artefact(name: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:
     about = decided[decided["section"].map(lambda section: _about(section, name)).astype(bool)]
     made = [_made(row) for row in rows.to_dict("records") if row["run"]]
     parts = list(dict.fromkeys(each["part"] for each in made))
-    return {
+    return first[["kind", "title", "missing"]].to_dict() | {
         "name": name,
         "anchor": f"{first['paper']}-{name.lower().replace(' ', '-')}",
-        "kind": first["kind"],
-        "title": first["title"],
         "shows": ", ".join(filter(None, [first["shows"], first["cells"]])),
-        "missing": first["missing"],
         "waits": list(dict.fromkeys(rows.loc[rows["run"] == "", "notebook"])),
         "wrong": list(dict.fromkeys(filter(None, rows["wrong"]))),
         "parts": [[each for each in made if each["part"] == part] for part in parts],
