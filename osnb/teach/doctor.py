@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from osnb.base import workbook
-from osnb.base.workbook import verified
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 OLDEST = (3, 11, 5)  # soupsieve, which the lock names, needs it
@@ -253,7 +252,7 @@ def drawings() -> Line:
 
     folder = workbook.PACKAGE / "data" / "quickdraw"
     try:
-        table = pd.read_parquet(verified(folder / "quickdraw.parquet"), columns=["name"])
+        table = pd.read_parquet(workbook.verified(folder / "quickdraw.parquet"), columns=["name"])
     except (OSError, ValueError) as error:
         advice = "Take that folder from a fresh clone; notebooks with drawings will not run."
         return Line("drawings", FAIL, str(error), advice)
@@ -263,10 +262,9 @@ def drawings() -> Line:
 
 def _project() -> Path:
     """The project's folder; without one the working folder, where a notebook would be saved."""
-    try:
+    with suppress(FileNotFoundError):
         return workbook.root()
-    except FileNotFoundError:
-        return Path.cwd()
+    return Path.cwd()
 
 
 def _temporary() -> Path:
@@ -360,10 +358,7 @@ def answer(name: str, patience: float) -> dict[str, str]:
         return {"error": sentence(error)}
 
 
-CHECKS = (
-    *(python, project, versions, torch, kernel),
-    *(disk, write_access, drawings),
-)
+CHECKS = (python, project, versions, torch, kernel, disk, write_access, drawings)
 
 if __name__ == "__main__" and sys.argv[1:]:  # a trial: NAME SECONDS
     print(json.dumps(answer(sys.argv[1], float(sys.argv[2]))))

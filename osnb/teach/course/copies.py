@@ -21,16 +21,14 @@ from typing import Any
 from osnb.base import workbook
 from osnb.book import index, zips
 from osnb.teach.course import slides, term
-from osnb.teach.course.leaks import BINARY, file_leaks, leaks, read, without_hidden_tests
+from osnb.teach.course.leaks import file_leaks, leaks, read, without_hidden_tests
 from osnb.teach.course.whole import SUMS, compare, in_folder
 
 NAME = "osnb-course"  # the folder in a zip
 PAGES = ("README.md", "GLOSSARY.md", "REFERENCES.md")  # to which notebooks link
-SHARED = (  # what both copies have, beside the package and their notebooks
-    *("pyproject.toml", "requirements.lock", "environment.yml", "Makefile", "LICENSE"),
-    *(f"notebooks/{name}" for name in PAGES),
-    *("params/**/*.yaml", "figures/*/mini*/*", "tests/golden/*"),
-)
+# what both copies have, beside the package and their notebooks
+SHARED = ("pyproject.toml", "requirements.lock", "environment.yml", "Makefile", "LICENSE")
+SHARED += ("params/**/*.yaml", "figures/*/mini*/*", "tests/golden/*")
 CELL = {"tags", "nbgrader", "deletable", "editable"}  # metadata that a student's cell keeps
 BOOK = {"kernelspec", "language_info"}
 BANK = "teach/course/bank.yaml"  # how what counts is computed: the lecturer's
@@ -288,7 +286,7 @@ def _report(folder: Path) -> list[str]:
     (target / "search.html").write_text(page("no_search.html"), encoding="utf8")
     sources, taken = read(workbook.root() / "notebooks"), 0
     for path in sorted(target.rglob("*")):
-        quiet = not path.is_file() or path.suffix in BINARY or "_static" in path.parts
+        quiet = not path.is_file() or "_static" in path.parts
         if quiet or not file_leaks(path, sources, name=path.name):
             continue
         taken += 1
@@ -313,11 +311,9 @@ def _wheels(folder: Path, wheels: Path | None) -> list[str]:
     done = subprocess.run([sys.executable, "-m", "pip", *words], capture_output=True, text=True)
     faults = [line for line in done.stderr.splitlines() if line.startswith("ERROR: No matching")]
     here = f"for Python {sys.version_info[0]}.{sys.version_info[1]} on {sys.platform}"
-    return (
-        [f"wheels of all that the lock needs {here}"]
-        if not done.returncode
-        else [f"pip finds no wheel {here}: {(faults or done.stderr.splitlines())[-1]}"]
-    )
+    if done.returncode:
+        return [f"pip finds no wheel {here}: {(faults or done.stderr.splitlines())[-1]}"]
+    return [f"wheels of all that the lock needs {here}"]
 
 
 def check(place: Path) -> int:

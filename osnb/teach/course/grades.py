@@ -19,23 +19,17 @@ class Platforms(ExportPlugin):
             most[assignment.name] = assignment.max_score
             for submission in assignment.submissions:
                 points.setdefault(assignment.name, {})[submission.student.id] = submission.score
-        who = gradebook.students
-        people = pd.DataFrame(
-            [[x.id, x.first_name, x.last_name, x.email, x.lms_user_id] for x in who],
-            columns=["id", "First name", "Last name", "Email address", "lms"],
-        ).fillna("")
+        heads = ["id", "First name", "Last name", "Email address", "lms"]
+        students = gradebook.students
+        rows = [[x.id, x.first_name, x.last_name, x.email, x.lms_user_id] for x in students]
+        people = pd.DataFrame(rows, columns=heads).fillna("")
         sessions = pd.DataFrame(points, index=people["id"]).reindex(columns=sorted(most))
         sessions = sessions.reset_index(drop=True)
         moodle = people.rename(columns={"id": "Username"}).drop(columns="lms").join(sessions)
         moodle.to_csv("moodle.csv", index=False)
-        canvas = pd.DataFrame(
-            {
-                "Student": people["Last name"] + ", " + people["First name"],
-                "ID": people["lms"],
-                "SIS Login ID": people["id"],
-                "Section": "",
-            }
-        ).join(sessions)
-        heads = pd.DataFrame([{"Student": "    Points Possible"} | most])
-        table = pd.concat([heads, canvas]).reindex(columns=canvas.columns)
+        columns = {"Student": people["Last name"] + ", " + people["First name"]}
+        columns |= {"ID": people["lms"], "SIS Login ID": people["id"], "Section": ""}
+        canvas = pd.DataFrame(columns).join(sessions)
+        points_possible = pd.DataFrame([{"Student": "    Points Possible"} | most])
+        table = pd.concat([points_possible, canvas]).reindex(columns=canvas.columns)
         table.to_csv("canvas.csv", index=False)

@@ -151,15 +151,12 @@ def marks(answers: Any, *, secret: str, session: int, learner: str = "") -> floa
 
 def quiz_text(questions: Sequence[Question]) -> str:
     """The questions with their options, in Markdown."""
-    return "\n\n".join(
-        "\n".join(
-            [
-                f"{i}. {question.ask}".replace("\n", "\n   "),
-                *(f"   - {x}) {o}" for x, (o, _) in zip(LETTERS, question.options, strict=False)),
-            ]
-        )
-        for i, question in enumerate(questions, 1)
-    )
+    texts = []
+    for i, question in enumerate(questions, 1):
+        pairs = zip(LETTERS, question.options, strict=False)
+        options = [f"   - {letter}) {option}" for letter, (option, _) in pairs]
+        texts.append("\n".join([f"{i}. {question.ask}".replace("\n", "\n   "), *options]))
+    return "\n\n".join(texts)
 
 
 def quiz_notebook(session: int, *, secret: str, learner: str = "") -> Any:
@@ -194,14 +191,10 @@ def seeded(source: str, secret: str, name: str) -> str:
 def exam(secret: str) -> dict[str, str]:
     """All questions with the term's numbers, and how to mark them: two pages of Markdown."""
     own = derived(secret, "exam")
-    questions = [question(entry, own) for entry in bank()]
+    rows = [(entry["session"], question(entry, own)) for entry in bank()]
     page = jinja2.Template((HERE / "pages" / "exam.md").read_text(encoding="utf8"))
-    sessions = [entry["session"] for entry in bank()]
-    given = {"rows": list(zip(sessions, questions, strict=True))}
-    return {
-        "exam.md": page.render(given, marking=False),
-        "rubric.md": page.render(given, marking=True),
-    }
+    marking = {"exam.md": False, "rubric.md": True}
+    return {name: page.render(rows=rows, marking=marks) for name, marks in marking.items()}
 
 
 def learners(file: Path) -> pd.DataFrame:

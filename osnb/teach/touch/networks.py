@@ -48,9 +48,8 @@ def folded(network: nn.Module) -> list[tuple[np.ndarray, np.ndarray, int]]:
 
 
 def _numbers(layer: nn.Module) -> tuple[np.ndarray, np.ndarray, int]:
-    weight, bias = (
-        x.detach().half().cpu().contiguous().numpy() for x in (layer.weight, layer.bias)
-    )
+    tensors = layer.weight, layer.bias
+    weight, bias = (x.detach().half().cpu().contiguous().numpy() for x in tensors)
     return weight.transpose(*range(2, weight.ndim), 1, 0), bias, getattr(layer, "stride", (0,))[0]
 
 
