@@ -73,6 +73,12 @@ def ended(process, seconds=LONG):
     return process.returncode, json.loads(out)
 
 
+def again():
+    """The same of `osnb reproduce` in this process, one run after another."""
+    code, out, _ = osnb("reproduce", "--json", "-")
+    return code, json.loads(out)
+
+
 def all_done(project, count=RUNS, **others):
     """Every run was made once, says so, and the results have read each of them once."""
     assert completed(project) == {f"r{n}": 1 for n in range(count)}
@@ -97,14 +103,13 @@ def gone(pids, seconds=20):
 def test_a_batch_is_made_once_and_then_skipped_but_for_what_failed(several):
     several.add("raises_in_third_cell", "20_raises")
     several.write("20_raises", "run: bad\n", run="bad")
-    words = ("reproduce", "--workers", 2, "--json", "-")
-    code, told = ended(several.start(*words))
+    code, told = ended(several.start("reproduce", "--workers", 2, "--json", "-"))
     assert (code, told["done"], told["failed"]) == (1, RUNS + 1, 1)
     reasons = {x["notebook"]: x["reason"] for x in told["runs"] if x["state"] == "failed"}
     assert reasons == {"20_raises": "KeyError: 'absent'"}
     assert told["runs"][-1]["run"] == "mini"
     assert all_done(several, bad="failed")
-    code, told = ended(several.start(*words))
+    code, told = again()
     assert (code, told["done"], told["skipped"], told["failed"]) == (1, 0, RUNS + 1, 1)
     assert all_done(several, bad="failed")
 
@@ -175,28 +180,34 @@ def test_what_a_killed_command_left_is_finished_by_the_next(several):
     states = Counter(x["state"] for x in project_runs(several))
     assert set(states) <= {"interrupted", "done"}
     assert states["interrupted"] >= RUNS - 1
-    code, told = ended(several.start("reproduce", "--workers", 2, "--json", "-"))
+    code, told = again()
     assert (code, told["failed"]) == (0, 0)
     assert all_done(several)
 
 
+def slowly(project):
+    """A batch that two workers do not end, and what `kernel` says of its first run."""
+    fill(project, RUNS, rate=LONG * 2.0)
+    process = project.start("reproduce", "--workers", 2, "--json", "-", start_new_session=True)
+    return process, kernel(project, 0)
+
+
 @pytest.fixture(scope="module")
 def listening(tmp_path_factory):
-    """The process of a batch that takes a minute, and all at which it and its children listen."""
-    made = fill(Project(tmp_path_factory.mktemp("batch") / "project"), RUNS, rate=60.0)
-    process = made.start("reproduce", "--workers", 2)
+    """The process of such a batch, the places at which it and its children listen, and the rest."""
+    made = Project(tmp_path_factory.mktemp("batch") / "project")
+    process, pids = slowly(made)
     try:
-        kernel(made, 0)
         family = [owner := psutil.Process(process.pid), *owner.children(recursive=True)]
         opened = [c for each in family for c in each.net_connections()]
-        yield process, {c.laddr for c in opened if c.status == psutil.CONN_LISTEN}
+        yield process, {c.laddr for c in opened if c.status == psutil.CONN_LISTEN}, (made, pids)
     finally:
         process.kill()
         process.communicate()
 
 
 def test_nothing_of_a_batch_listens_beyond_this_machine(listening):
-    process, heard = listening
+    process, heard, _ = listening
     assert {at.ip for at in heard} == {"127.0.0.1"}
     assert not any(b"pickle" in greeting(*at) for at in heard), "somebody without keys is greeted"
     assert process.poll() is None
@@ -228,7 +239,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 @pytest.mark.skipif(os.geteuid() > 0, reason="only root can become another user")
 def test_another_user_of_the_machine_cannot_talk_to_a_batch(listening):
-    process, heard = listening
+    process, heard, _ = listening
     command = [sys.executable, "-c", ATTACK, *(f"{at.ip}:{at.port}" for at in heard)]
     answers = subprocess.run(command, check=True, capture_output=True, timeout=LONG).stdout
     assert heard
@@ -283,11 +294,18 @@ def greeting(ip, port):
     return b""
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGHUP])
-def test_an_interrupt_of_workers_says_so_and_leaves_no_process(several, sign):
-    fill(several, RUNS, rate=30.0)
-    process = several.start("reproduce", "--workers", 2, "--json", "-", start_new_session=True)
-    pids = kernel(several, 0)
+def test_an_interrupt_of_workers_says_so_and_leaves_no_process(listening):
+    process, _, (made, pids) = listening  # whose last test this is
+    stops(signal.SIGINT, process, made, pids)
+
+
+def test_a_hang_up_of_workers_says_so_and_leaves_no_process(several):
+    process, pids = slowly(several)
+    stops(signal.SIGHUP, process, several, pids)
+
+
+def stops(sign, process, project, pids):
+    """A batch ends on a signal, and says so of itself and of its runs."""
     os.killpg(process.pid, sign)  # as a terminal does: to every process of the group
     out, err = process.communicate(timeout=LONG)
     assert process.returncode == 130
@@ -295,7 +313,7 @@ def test_an_interrupt_of_workers_says_so_and_leaves_no_process(several, sign):
     told = json.loads(out)
     assert told["interrupted"] == len(told["runs"]) >= 1
     assert gone(pids.values())
-    states = {x["run"]: x["state"] for x in project_runs(several)}
+    states = {x["run"]: x["state"] for x in project_runs(project)}
     assert states["r0"] == "interrupted"
     assert set(states.values()) <= {"interrupted", "done"}
 
@@ -310,15 +328,17 @@ def test_two_commands_at_once_share_the_work(several):
 
 
 def test_who_holds_a_run_is_told_with_its_age(several):
-    first = several.start("run", "params/10_fixture_train/r0.yaml", "-p", "rate=4.0")
-    kernel_file = several.folder / "runs" / "10_fixture_train" / "r0-rate4.0" / "kernel.txt"
-    while not kernel_file.is_file():
-        assert first.poll() is None
-        time.sleep(0.05)
-    second = several.start("run", "params/10_fixture_train/r0.yaml", "-p", "rate=4.0")
-    out, _ = second.communicate(timeout=LONG)
-    assert f"waits: process {first.pid} on {os.uname().nodename} is making it since 20" in out
-    assert "skipped, up to date" in out
+    book = several.folder / "notebooks" / "10_fixture_train.ipynb"
+    until = "while not (out / 'told').exists(): time.sleep(0.05)"
+    book.write_text(book.read_text().replace("time.sleep(rate)", until))
+    words = ("run", "params/10_fixture_train/r0.yaml")
+    first = several.start(*words)
+    kernel(several, 0)
+    second = several.start(*words)
+    told = next(line for line in second.stdout if "waits: " in line)
+    assert f"process {first.pid} on {os.uname().nodename} is making it since 20" in told
+    (several.folder / "told").touch()
+    assert "skipped, up to date" in second.communicate(timeout=LONG)[0]
     first.communicate(timeout=LONG)
     assert (first.returncode, second.returncode) == (0, 0)
 
@@ -482,9 +502,7 @@ def test_when_the_scheduler_is_killed_the_command_fails_and_the_next_one_finishe
     assert told["failed"] >= RUNS
     assert "the scheduler is gone" in told["runs"][-2]["reason"]
     dask.stop()
-    dask.scheduler()
-    dask.worker("--no-nanny")
-    code, told = ended(several.start("reproduce", *words[:1], dask.address, *words[2:]))
+    code, told = again()
     assert (code, told["failed"]) == (0, 0)
     assert all_done(several)
 
