@@ -31,6 +31,12 @@ def table():
 
 
 @pytest.fixture
+def undrawn(monkeypatch):
+    """Pictures have no bytes: for tests that do not look at them, since drawing takes long."""
+    monkeypatch.setattr(plots.Figure, "_repr_png_", lambda _: b"")
+
+
+@pytest.fixture
 def view(table):
     return widgets.threshold_slider(table, score="max_softmax", threshold=0.5)
 
@@ -40,6 +46,7 @@ def marks(figure):
     return [line.get_xydata()[0].tolist() for line in figure.axes[0].lines[1::2]]
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("threshold", [0.0, 0.25, 0.41, 0.8])
 def test_moving_the_slider_moves_the_marks_along_the_metrics_curve(table, view, threshold):
     view.controls[0].value = threshold
@@ -52,6 +59,7 @@ def test_moving_the_slider_moves_the_marks_along_the_metrics_curve(table, view, 
         assert mark == curve[accepted.sum()].tolist()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_sentence_says_the_rates_of_every_role(table, view):
     view.controls[0].value = 0.4
     unknown = table.loc[table["role"] == "unknown", "max_softmax"]
@@ -59,6 +67,7 @@ def test_the_sentence_says_the_rates_of_every_role(table, view):
     assert view.sentence.startswith("known accepted and right (CCR): ")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_slider_is_described_and_reaches_from_accepting_all_to_rejecting_all(table, view):
     assert view.controls[0].description == "threshold"
     assert view.controls[0].readout
@@ -67,6 +76,7 @@ def test_the_slider_is_described_and_reaches_from_accepting_all_to_rejecting_all
     assert marks(view.figure) == [[0, 0], [0, 0]]
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("threshold", [-2.0, 0.0, 0.5, 0.777, 3.0])
 def test_the_first_threshold_is_one_of_its_steps_so_that_a_browser_keeps_it(table, threshold):
     slider = widgets.threshold_slider(table, score="max_softmax", threshold=threshold).controls[0]
@@ -231,6 +241,7 @@ def explorer(request, table, outputs, samples, roles):
     return widgets.ProtocolExplorer(classes, tree, move=protocols.moved, count=count)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_every_control_comes_before_the_picture_has_a_name_and_fits_a_narrow_page(explorer):
     *controls, shown = explorer.children
     assert shown is explorer.shown
@@ -251,6 +262,7 @@ def test_every_picture_has_its_description_as_alternative_text(explorer):
     assert explorer.sentence
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("start", [0.0, 0.3, 2.4, 9.95, 12.0])
 def test_a_cost_starts_at_one_of_its_steps(start):
     samples = pd.DataFrame({"panel": "all", "printed": "x", "kind": ["", "near"], "score": [1, 0]})
