@@ -220,12 +220,13 @@ def test_a_file_whose_name_is_not_plain_is_refused(project, name):
         run.plan(project.write("90_works", f"run: {name}\n", run=name))
 
 
-def rewritten(project, notebook, number, text):
-    """A notebook that works, but for the text of a code cell."""
+def rewritten(project, notebook, number, *texts):
+    """A notebook that works, but for the texts of code cells from a number on."""
     source = project.add("works", notebook)
     content = json.loads(source.read_text())
     code = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
-    code[number - 1]["source"] = [text]
+    for cell, text in zip(code[number - 1 :], texts, strict=False):
+        cell["source"] = [text]
     source.write_text(json.dumps(content))
     return project.write(notebook, "run: small\n")
 
@@ -430,25 +431,15 @@ def test_a_full_disk_fails_the_run_and_leaves_no_part_of_a_notebook(works, monke
 
 def test_a_notebook_that_leaves_before_its_end_has_failed(project):
     """papermill alone says nothing of the cells that were not executed."""
-    source = project.add("works", "90_leaves")
-    content = json.loads(source.read_text())
-    code = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
-    code[2]["source"] = ["import sys\nsys.exit(0)"]
-    source.write_text(json.dumps(content))
-    end = run.execute(run.plan(project.write("90_leaves", "run: small\n")))
+    end = run.execute(run.plan(rewritten(project, "90_leaves", 3, "import sys\nsys.exit(0)")))
     assert end["state"] == "failed"
     assert end["error"]["value"] == "the notebook was left before cell In [5] of 5"
 
 
 def test_the_collector_is_off_in_cells_that_import_and_on_in_the_others(project):
-    source = project.add("works", "90_imports")
-    content = json.loads(source.read_text())
-    code = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
-    code[1]["source"] = ["import gc\nassert not gc.isenabled()"]
-    code[2]["source"] = ["assert gc.isenabled()\nassert gc.get_freeze_count() > 10_000"]
-    code[3]["source"] = ["assert gc.isenabled()"]
-    source.write_text(json.dumps(content))
-    end = run.execute(run.plan(project.write("90_imports", "run: small\n")))
+    imports, on = "import gc\nassert not gc.isenabled()", "assert gc.isenabled()"
+    cells = imports, f"{on}\nassert gc.get_freeze_count() > 10_000", on
+    end = run.execute(run.plan(rewritten(project, "90_imports", 2, *cells)))
     assert end["state"] == "done", end["error"]
 
 
