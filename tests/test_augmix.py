@@ -7,15 +7,7 @@ import pytest
 import torch
 from scipy import special
 from scipy.spatial.distance import jensenshannon
-from test_methods import (
-    IMAGES,
-    LABELS,
-    TEST,
-    Batches,
-    begun,
-    fit,
-    new_model,
-)
+from test_methods import IMAGES, LABELS, TEST, Batches, begun, fit, new_model
 from torch.nn.functional import cross_entropy, kl_div
 
 from osnb import losses, train

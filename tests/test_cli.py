@@ -418,13 +418,7 @@ def test_status_and_show_tell_what_run_json_knows(works):
         (found,) = json.loads(osnb("show", name, "--json", "-")[1]).values()
         assert found["parameters"]["word"] == "blue"
     shown = osnb("show", "small")[1]
-    for part in (
-        "00_works/small: done in",
-        "attempt 1",
-        "on cpu of",
-        "word  'blue'",
-        "table.csv",
-    ):
+    for part in ("00_works/small: done in", "attempt 1", "on cpu of", "word  'blue'", "table.csv"):
         assert part in shown
     assert "there are: 00_works/small" in osnb("show", "smal")[2]
 

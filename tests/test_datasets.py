@@ -241,8 +241,7 @@ def test_folders_of_something_else_are_no_far_set_and_the_set_itself_may_be_the_
 
 
 @pytest.mark.parametrize(
-    ("name", "splits"),
-    [("svhn", ["split='train', ", "split='test', "]), ("cifar10", [""])],
+    ("name", "splits"), [("svhn", ["split='train', ", "split='test', "]), ("cifar10", [""])]
 )
 def test_what_fetches_a_set_fetches_both_of_its_splits(name, splits, tmp_path):
     with pytest.raises(FileNotFoundError) as error:

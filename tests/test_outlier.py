@@ -5,17 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from test_methods import (
-    IMAGES,
-    LABELS,
-    OUTSIDE,
-    TEST,
-    Batches,
-    assert_same,
-    begun,
-    fit,
-    new_model,
-)
+from test_methods import IMAGES, LABELS, OUTSIDE, TEST, Batches, assert_same, begun, fit, new_model
 from trained import Shuffled
 
 from osnb import losses, metrics, models, scores, train

@@ -22,10 +22,7 @@ def versions():
     return plots.contact_sheet([x for images in VERSIONS.values() for x in images], **shape)
 
 
-FIGURES = {
-    "figure_1": lambda: plots.confidence_scale(SCALE, IMAGES),
-    "figure_2": versions,
-}
+FIGURES = {"figure_1": lambda: plots.confidence_scale(SCALE, IMAGES), "figure_2": versions}
 
 
 def test_a_scale_says_of_each_picture_what_it_is_what_it_is_taken_for_and_whence():

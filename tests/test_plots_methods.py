@@ -85,10 +85,7 @@ def test_a_finding_is_taken_on_the_splits_that_both_methods_have():
 def test_the_other_way_round_a_finding_does_not_hold_and_one_split_has_no_spread():
     other = [("MSP above MLS", "msp", "mls", "above"), ("near", "arpl", "mls", "within")]
     found = across.contrasts(evidence(), other)
-    assert found.query("place == 'mnist'")["answer"].tolist() == [
-        "does not hold",
-        "undecided",
-    ]
+    assert found.query("place == 'mnist'")["answer"].tolist() == ["does not hold", "undecided"]
 
 
 def test_a_finding_of_the_miniature_is_shown_and_keeps_its_look():

@@ -114,10 +114,7 @@ REFUSED = {
     ),
     "no number": ("run: small\nrate: .nan\n", "'rate' of 90_works needs a finite number; got nan"),
     "infinite": ("run: small\nrate: -.inf\n", "needs a finite number; got -inf"),
-    "number for a text": (
-        "run: small\nword: 2\n",
-        "got 2 \\(a text that .* needs quotes",
-    ),
+    "number for a text": ("run: small\nword: 2\n", "got 2 \\(a text that .* needs quotes"),
     "a number without end": (f"run: small\nseed: {'9' * 5000}\n", "cannot be read.*4300 digits"),
     "no date": ("run: small\nword: 2001-99-99\n", "cannot be read.*month must be"),
     "no size": ("run: small\nsize: large\n", "size 'large' .* is not one of: mini, tiny, paper"),

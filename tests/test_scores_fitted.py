@@ -16,10 +16,7 @@ from osnb.datasets.vision import torchvision  # noqa: F401  # pytorch-ood, impor
 from osnb.scores import DISTANCES, POST_HOC, READ, SCORES, WEIGHTS
 
 SETTINGS = {"tail": 8, "alpha": 3, "distance": "both", "weights": "ranked", "score": "log_odds"}
-FITS = {
-    "openmax": partial(scores.openmax, **SETTINGS),
-    "mahalanobis": scores.mahalanobis,
-}
+FITS = {"openmax": partial(scores.openmax, **SETTINGS), "mahalanobis": scores.mahalanobis}
 
 
 def drawn(count, columns, *, seed=0, scale=1.0):

@@ -126,11 +126,7 @@ def test_texts_are_held_against_scores_unless_these_are_known_to_be_others(tmp_p
     [
         ("No known vulnerabilities found", 0, True),
         ("Found 1 known vulnerability in 1 package", 1, True),
-        (
-            "ERROR:pip_audit._cli:torch: Dependency not found and could not be audited",
-            1,
-            False,
-        ),
+        ("ERROR:pip_audit._cli:torch: Dependency not found and could not be audited", 1, False),
         ("ERROR:pip_audit._cli:Couldn't connect to PyPI's vulnerability feed", 1, False),
     ],
 )
@@ -158,11 +154,7 @@ def test_too_old_a_python_is_named_in_a_sentence(tmp_path):
     for name in ("Makefile", "requirements.lock", "pyproject.toml"):
         (tmp_path / name).write_text((ROOT / name).read_text())
     made = subprocess.run(
-        ["make", "quick", f"PYTHONS={old}"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env=ENV,
+        ["make", "quick", f"PYTHONS={old}"], cwd=tmp_path, capture_output=True, text=True, env=ENV
     )
     assert made.returncode == 2
     assert "needs Python 3.11.5 or newer" in made.stderr

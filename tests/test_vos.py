@@ -4,15 +4,7 @@ import math
 
 import pytest
 import torch
-from test_methods import (
-    IMAGES,
-    LABELS,
-    TRAIN,
-    Batches,
-    begun,
-    fit,
-    new_model,
-)
+from test_methods import IMAGES, LABELS, TRAIN, Batches, begun, fit, new_model
 
 from osnb import models
 from osnb.train.methods import terms
