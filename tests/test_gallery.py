@@ -162,15 +162,6 @@ def test_a_readme_that_lacks_a_mark_is_left_as_it_is(tmp_path, lost):
     assert readme.read_text() == text
 
 
-@pytest.mark.parametrize(
-    ("paper", "count", "figures"), [("palechor2023", 5, 6), ("vaze2022", 9, 11), ("kim2021", 6, 7)]
-)
-def test_artefacts_are_numbered_without_a_gap(paper, count, figures):
-    listed = pd.read_csv(gallery.LISTED).query("paper == @paper")["artefact"].tolist()
-    wanted = [f"Figure {n}" for n in range(1, figures + 1)]
-    assert listed == wanted + [f"Table {n}" for n in range(1, count + 1)]
-
-
 def test_ours_stand_under_what_they_are_of_and_a_dash_where_a_run_lacks_it():
     def run(compared, ours):
         return SimpleNamespace(compared=compared, ours=ours)
