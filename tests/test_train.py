@@ -475,7 +475,7 @@ def test_a_loss_is_the_same_in_every_process():
             capture_output=True,
             check=True,
         ).stdout
-        for seed in "123"
+        for seed in "12"  # of which a set's order differs
     }
     assert len(told) == 1
 
