@@ -370,13 +370,14 @@ def small_disk(path, size):
         subprocess.run(["umount", "-l", str(path)], check=True)
 
 
-def test_on_a_full_disk_runs_fail_and_are_made_once_there_is_space(project, tmp_path):
+def test_on_a_full_disk_runs_fail_and_are_made_once_there_is_space(project, tmp_path, monkeypatch):
     fill(project, 2, rate=0.1)
     with small_disk(tmp_path / "disk", 400_000) as disk:
         filler = disk / "filler"
         filler.write_bytes(b"0" * 340_000)
-        env = {"OSNB_OUT": str(disk)}
-        code, told = ended(project.start("reproduce", "--json", "-", env=env))
+        monkeypatch.setenv("OSNB_OUT", str(disk))
+        process = project.start("reproduce", "--json", "-", env={"OSNB_OUT": str(disk)})
+        code, told = ended(process)
         assert code == 1
         assert told["done"] + told["failed"] == 3
         assert told["failed"] >= 1
@@ -384,7 +385,7 @@ def test_on_a_full_disk_runs_fail_and_are_made_once_there_is_space(project, tmp_
         states = {f.parent.name: record.read(f.parent) for f in disk.glob("runs/*/*/run.json")}
         assert {name for name, x in states.items() if x and x["state"] == "done"} == done
         filler.unlink()
-        code, told = ended(project.start("reproduce", "--json", "-", env=env))
+        code, told = again()
         assert (code, told["failed"]) == (0, 0)
         assert Counter((disk / "completed.txt").read_text().split())["r0"] >= 1
 

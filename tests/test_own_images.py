@@ -328,14 +328,23 @@ def call(line, monkeypatch):
     return ended
 
 
+def shortened(file, text, other):
+    """Let a file of the example ask for less."""
+    assert text in file.read_text()
+    file.write_text(file.read_text().replace(text, other))
+
+
 @pytest.mark.slow
 def test_the_commands_of_the_page_work_in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OSNB_OUT", raising=False)
+    here = tmp_path / "my"
     for line in commands():
         call(line, monkeypatch)
         monkeypatch.delenv("OSNB_OUT", raising=False)
-    here = tmp_path / "my"
+        if line == "cd my":
+            shortened(here / "my.yaml", "epochs: 20", "epochs: 8")
+            shortened(here / "50_own" / "own.yaml", "size: own", "size: own\nresamples: 50")
     measures = pd.read_csv(here / "runs" / "50_own" / "own" / "measures.csv")
     asked = measures.query("role == 'unknown' and measure == 'auroc'")
     assert len(asked) == 3
