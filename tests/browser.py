@@ -20,9 +20,11 @@ ARGUMENTS = [
     *("--disable-background-networking", "--disable-component-update"),
     *(["--no-sandbox"] if os.name == "posix" and os.getuid() == 0 else []),
 ]
-START, RUN = 60, 240  # seconds at most
+START = RUN = 600  # seconds after which something hangs, however busy the machine is
 IDLE = "document.querySelector('#jp-main-statusbar').textContent.includes('| Idle')"
 SHOTS = os.environ.get("OSNB_SHOTS")  # a folder for screenshots, for people who want to look
+# sharp, so that half as wide a page is what 200 % zoom shows
+VIEW = {"viewport": {"width": 1400, "height": 1000}, "device_scale_factor": 2 if SHOTS else 1}
 MARKS = [
     pytest.mark.slow,
     pytest.mark.skipif(
@@ -43,11 +45,11 @@ def launched():
 
 
 @contextmanager
-def paged(browser):
-    """A page that shares nothing with others; `page.said` are its errors, `page.asked` what it
-    fetched from afar."""
-    sharp = 2 if SHOTS else 1  # so that half as wide a page is what 200 % zoom shows
-    page = browser.new_page(viewport={"width": 1400, "height": 1000}, device_scale_factor=sharp)
+def paged(browser, **view):
+    """A page of a browser, which then shares nothing with others, or of a context of it, without
+    `view`; `page.said` are its errors, `page.asked` what it fetched from afar."""
+    page = browser.new_page(**view)
+    page.set_default_timeout(START * 1000)
     page.said, page.asked = [], []
     page.on("console", lambda x: page.said.append(x.text) if x.type == "error" else None)
     page.on("pageerror", lambda error: page.said.append(str(error)))
@@ -120,5 +122,5 @@ def until(page, look, seconds, complaint=""):
     end = time.monotonic() + seconds
     while not (seen := look()):
         assert time.monotonic() < end, complaint() if callable(complaint) else complaint
-        page.wait_for_timeout(50)
+        page.wait_for_timeout(200)
     return seen

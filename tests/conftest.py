@@ -117,7 +117,7 @@ def chromium():
 @pytest.fixture
 def page(chromium):
     """A page of a browser, see browser.py."""
-    with browser.paged(chromium) as page:
+    with browser.paged(chromium, **browser.VIEW) as page:
         yield page
 
 
