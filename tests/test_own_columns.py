@@ -10,6 +10,7 @@ from test_cli import osnb
 
 from osnb import scores
 from osnb.book.cli.scores import _own
+from osnb.scores.own import SHARES
 
 
 def columns(size=60, **more):
@@ -120,6 +121,21 @@ def test_a_sign_that_may_be_turned_is_said_and_one_that_is_not_is_not(tmp_path, 
     assert line.startswith("osnb: AUROC of turned is 0.000: its sign may be turned; higher has to")
     notes = json.loads(osnb("score", "a.csv", "--resamples", 30, "--json", "-")[1])["notes"]
     assert [f"osnb: {note}" for note in notes] == [line]
+    _, _, err = osnb("threshold", "a.csv", "--tpr", 0.9, "--score", "turned")
+    assert err.splitlines()[0] == line
+
+
+def test_logits_that_are_probabilities_are_said_to_be(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    logits, label = np.random.default_rng(0).normal(0, 2, (60, 3)), np.arange(60) % 4 - 1
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    kinds = {"logits": logits, "shares": shares, "half": shares.astype(np.float16)}
+    for name, values in (kinds | {"logs": np.log(shares)}).items():
+        np.savez(f"{name}.npz", labels=label, logits=values)
+    said = {
+        name for name in (*kinds, "logs") if SHARES in _own(tmp_path / f"{name}.npz", 0, []).notes
+    }
+    assert said == {"shares", "half"}
 
 
 @pytest.mark.parametrize(

@@ -343,7 +343,9 @@ def test_a_checkpoint_and_tensors_behind_a_prefix_are_weights(tmp_path):
     torch.manual_seed(0)
     first, second = (models.conv(classes=3, features=4, width=2) for _ in range(2))
     content = {f"module.{key}": value for key, value in first.state_dict().items()}
-    for kind, given in {"plain": content, "checkpoint": {"model": content, "epoch": 1}}.items():
+    nested = {name: {name: content, "epoch": 1} for name in models.outside.NESTED}
+    for kind, given in {"plain": content, **nested}.items():
+        second.head.weight.data.zero_()
         torch.save(given, tmp_path / f"{kind}.pt")
         models.weighted(second, tmp_path / f"{kind}.pt")
         assert torch.equal(second.head.weight, first.head.weight)

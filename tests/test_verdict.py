@@ -85,6 +85,7 @@ def test_weights_in_a_file_give_the_verdicts_of_their_run(photos, small):  # noq
             ["photos", "small", "--tpr", ".9", "--score", "x"],
             "no score 'x': there are max_softmax, max_softmax_log_odds, max_logit",
         ),
+        (["photos", "small", "--threshold", "nan"], "--threshold needs a number; got nan"),
         (["photos", "small", "--tpr", "1.5"], "needs a number in (0, 1); got 1.5"),
     ],
 )

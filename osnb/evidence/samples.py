@@ -128,17 +128,15 @@ def _pairs(samples: list) -> dict[str, tuple[str, ...]]:
     raise ValueError(f"need a score of one name in both files, or one in the first; got {both}")
 
 
-def turned(rows: list[dict[str, Any]]) -> list[str]:
+def turned(own) -> list[str]:
     """Of scores whose AUROC is far below chance, a sentence that their sign may be turned."""
-    low = {
-        row["score"]: row["value"]
-        for row in rows
-        if row["measure"] == "auroc" and row.get("value", 1) < TURNED
-    }
-    return [
-        f"AUROC of {name} is {value:.3f}: its sign may be turned; higher has to mean more known"
-        for name, value in low.items()
-    ]
+    role, sentences = next(iter(roles(own))), []
+    for name in own.scores if role != "none" else ():
+        of = side(own, name, role)
+        if (auroc := metrics.auroc(of.known, of.other)) < TURNED:
+            why = "its sign may be turned; higher has to mean more known"
+            sentences.append(f"AUROC of {name} is {auroc:.3f}: {why}")
+    return sentences
 
 
 def halves(own, *, seed: int) -> tuple:

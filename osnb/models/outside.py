@@ -18,6 +18,7 @@ from osnb.base.catalogue import Catalogue
 from osnb.models.heads import BEFORE_HEAD, Network, head_of
 
 NORM = ("weight", "bias", "running_mean", "running_var", "num_batches_tracked")
+NESTED = ("model", "state_dict", "model_state_dict")  # where checkpoints keep their tensors
 UNUSED = {f"bn10.{part}": (128,) if part != NORM[-1] else () for part in NORM}  # never called
 
 
@@ -222,7 +223,7 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
         network: with names of its own; a `vgg32` takes those of Vaze et al. 2022 too: conv1 to
             conv9, bn1 to bn9 and fc, and a tenth batch norm which their network never calls.
         weights: a file of torch or safetensors, or its content: tensors by name, behind "module."
-            or not, or a checkpoint, which has them under "model".
+            or not, or a checkpoint, which has them under a name of `NESTED`.
 
     Raises:
         ValueError: names or shapes are others, or the file holds more than tensors.
@@ -230,8 +231,7 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
     said = f"{weights}: " if isinstance(weights, Path) else ""
     if isinstance(weights, Path):
         weights = _loaded(weights)
-    given = weights.get("model", weights)
-    given = {key.removeprefix("module."): value for key, value in given.items()}
+    given = {key.removeprefix("module."): value for key, value in _tensors(weights).items()}
     theirs = {_theirs(key): key for key in network.state_dict()} if "conv9.weight" in given else {}
     names = theirs or {key: key for key in network.state_dict()}
     needed = {name: tuple(network.state_dict()[key].shape) for name, key in names.items()}
@@ -248,18 +248,23 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
 
 
 def _loaded(file: Path) -> dict[str, Any]:
-    """The tensors by name, at its top or under "model", of a file that can hold no code."""
+    """The content of a file that can hold no code: tensors by name, or a checkpoint."""
     try:
         if file.suffix == ".safetensors":
             return _timm().models.load_state_dict(str(file), device="cpu")
         content = torch.load(file, map_location="cpu", weights_only=True)
-        given = content.get("model", content)
-        if all(isinstance(k, str) and isinstance(v, Tensor) for k, v in given.items()):
+        given = _tensors(content).items()
+        if all(isinstance(k, str) and isinstance(v, Tensor) for k, v in given):
             return content
     except Exception as error:  # of pickle's own kinds too, and this package imports no pickle
         if getattr(error, "filename", None):  # the system says which file is not there
             raise
     raise ValueError(f"{file} must hold tensors by name, and nothing else: network.state_dict()")
+
+
+def _tensors(content: Mapping[str, Any]) -> Mapping[str, Tensor]:
+    """Those of a checkpoint, wherever it keeps them."""
+    return next((content[name] for name in NESTED if name in content), content)
 
 
 def _theirs(key: str) -> str:

@@ -26,6 +26,11 @@ ALIASES = {  # names that others give to our columns
     "sample": ("path", "file", "filename", "file_name", "image", "image_path", "id"),
 }
 NEGLABEL = 0.01  # temperature of Jiang et al. 2024; MCM's is 1, Ming et al. 2022
+ROUNDED = 1e-3  # how far from 1 a row of probabilities may be that float16 has rounded
+SHARES = (
+    "each row of logits sums to 1: they seem to be probabilities, whose softmax is another; "
+    "give their logarithms"
+)
 ROLE_WORDS = {"unknown": UNKNOWN, "negative": NEGATIVE}  # of labels that are text
 RULES = {k: rule for k, rule in {**SCORES, **POST_HOC}.items() if rule is not feature_norm}
 
@@ -83,7 +88,7 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
     if (label == NEGATIVE).any() and not (label == UNKNOWN).any():
         label = np.where(label == NEGATIVE, UNKNOWN, label)
         notes.append("label -1 is read as unknown, since no label is -2; beside -2 it is negative")
-    table, known = _of_network(columns, label, known)
+    table, known = _of_network(columns, label, known, notes)
     given = {k: v for k, v in columns.items() if k not in TOLD | INDEX and not LOGIT.fullmatch(k)}
     words = [k for k, v in given.items() if np.asarray(v).dtype.kind in "OUS" and k not in names]
     if words:
@@ -104,7 +109,7 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
 
 
 def _of_network(
-    columns: Mapping[str, np.ndarray], label: np.ndarray, known: int
+    columns: Mapping[str, np.ndarray], label: np.ndarray, known: int, notes: list[str]
 ) -> tuple[dict[str, np.ndarray], int]:
     """The rules of logits, or of embeddings, if there are any, and how many classes are known."""
     logits = _logits_of(columns)
@@ -116,6 +121,8 @@ def _of_network(
         if known:
             raise ValueError(f"known={known} counts logits or texts, and there are none")
         return {}, 0
+    if (logits >= 0).all() and np.allclose(logits.sum(axis=1), 1, atol=ROUNDED):
+        notes.append(SHARES)
     known = known or logits.shape[1]
     table = _computed(logits, label, known)
     if compared:

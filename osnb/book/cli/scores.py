@@ -160,6 +160,8 @@ def _asked(**rates: float | None) -> tuple[str, float]:
     name, value = given[0]
     if name != "threshold" and not 0 < value < 1:
         raise ValueError(f"--{name} needs a number in (0, 1); got {value:g}")
+    if value != value:
+        raise ValueError("--threshold needs a number; got nan")
     return name, value
 
 
@@ -255,7 +257,7 @@ def score(
 ) -> None:
     """Measure your own scores, with 95 % intervals.
 
-    Measures are accuracy, OSCR, AUROC, AURC and others.
+    Measures are accuracy, OSCR, AUROC, AURC and others; of AURC, AUGRC and FPR95 lower is better.
 
     FILE has the columns label (known class from 0, negative -1, unknown -2), pred and one or more
     of scores (higher: more known); or label and logits, logit_0 to logit_{K-1} (in npz: labels
@@ -282,7 +284,8 @@ def score(
     if against:
         samples[1] = of.matched(*samples)
     rows = list(of.measures(samples, unit, **draws))
-    notes += ([UNKNOWABLE] if "none" in of.roles(samples[0]) else []) + of.turned(rows)
+    notes += [UNKNOWABLE] * ("none" in of.roles(samples[0]))
+    notes += [note for sample in samples for note in of.turned(sample)]
     about = {"files": [*map(str, files)], "unit": unit, "notes": notes, "rows": rows}
     return write(about | draws, json, out, f"95 % intervals over {UNITS[unit]}")
 
@@ -338,7 +341,7 @@ def threshold(
     rows = of.decided(rate, at, held_out, others, share=share, seed=seed)
     if out:
         _verdicts(out, others, of.verdicts(others, rows[0]["threshold"]))
-    notes = [note for sample in samples for note in sample.notes]
+    notes = [note for sample in samples for note in (*sample.notes, *of.turned(sample))]
     notes += promised(rate, at, rows)
     counts = {"calibration": len(held_out.label), "test": len(others.label)}
     about = {"files": [str(x) for x in (file, test) if x], "seed": seed, "share": share, **counts}
