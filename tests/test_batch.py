@@ -343,6 +343,20 @@ def test_who_holds_a_run_is_told_with_its_age(several):
     assert (first.returncode, second.returncode) == (0, 0)
 
 
+def test_a_worker_makes_the_others_while_another_process_holds_a_run(several):
+    with record.lock(folder(several, 0)):
+        process = several.start("run", "params/10_fixture_train", "--workers", 1, "--json", "-")
+        others = [folder(several, n) / "scores.parquet" for n in range(1, RUNS)]
+        for _ in range(LONG * 20):
+            if all(file.is_file() for file in others) or process.poll() is not None:
+                break
+            time.sleep(0.05)
+        assert process.poll() is None
+        assert completed(several) == {f"r{n}": 1 for n in range(1, RUNS)}
+    code, told = ended(process)
+    assert (code, told["done"], told["runs"][-1]["run"]) == (0, RUNS, "r0")
+
+
 def test_notebooks_that_hang_end_at_their_time_limit_and_the_others_are_tried(several):
     shutil.copy(late.__file__, several.folder / "sitecustomize.py")
     for notebook in ("21_hangs", "22_hangs"):  # alone: a busy machine takes any time for others

@@ -13,8 +13,9 @@ import typer
 from typer.testing import CliRunner
 
 from osnb.base import workbook
-from osnb.book import cli, record, run
+from osnb.book import cli, follows, record, run
 from osnb.book.cli import app, make
+from osnb.book.cli.look import UNHELD
 
 
 def osnb(*words):
@@ -423,6 +424,17 @@ def test_status_and_show_tell_what_run_json_knows(works):
     assert "there are: 00_works/small" in osnb("show", "smal")[2]
 
 
+def test_show_says_where_the_results_are_of_a_run_that_was_made_elsewhere(works, project):
+    folder = project.folder / "figures" / "12_trained" / "far"
+    folder.mkdir(parents=True)
+    for name in ("far", "12_trained/far"):
+        code, _, err = osnb("show", name)
+        assert (code, err.startswith(f"osnb: {name!r} was not run here; {folder} has its")) == (
+            2,
+            True,
+        )
+
+
 @pytest.fixture
 def going(works, project):
     """A run.json that says: running, by this process, for 60 s; and its folder."""
@@ -432,6 +444,12 @@ def going(works, project):
     content |= record.owner() | {"state": "running"}
     record.write(directory, content)
     return directory, content
+
+
+def test_show_says_whose_scores_a_results_notebook_has_read(going):
+    directory, content = going
+    record.write(directory, content | {"inputs": {"mini_b": "12", "mini_a": "34"}})
+    assert "\nreads the scores of mini_a, mini_b\n" in osnb("show", "small")[1]
 
 
 def test_status_of_a_training_run_counts_the_epochs_of_this_attempt(going):
@@ -546,6 +564,23 @@ def test_a_guess_is_that_of_the_same_experiment_first_and_of_this_machine(paper)
         record.write(paper.folder / "runs" / "10_fixture_train" / name, content)
     assert "about 90 s" in osnb("run", file, "-p", "seed=4", "--dry-run")[1]
     assert "about 10 s" in osnb("run", file, "-p", "word=red", "--dry-run")[1]  # median, that size
+
+
+def test_a_guess_grows_with_the_epochs(tmp_path, monkeypatch):
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    file = workbook.root() / "params" / "12_palechor_train" / "mini_p2_softmax.yaml"
+    plan = run.plan(file, {"epochs": 4})
+    end = plan.known | plan.follows | record.owner() | {"state": "done", "seconds": 60.0}
+    record.write(plan.directory, end)
+    for epochs, seconds in ((4, 60), (20, 300)):
+        assert f"about {seconds} s" in osnb("run", file, "-p", f"epochs={epochs}", "--dry-run")[1]
+
+
+def test_it_is_said_that_nobody_has_held_the_code_against_the_goldens(works, monkeypatch):
+    assert osnb("run", works, "--dry-run")[2] == ""
+    monkeypatch.setattr(follows, "hold", lambda: False)
+    for words in (("run", works, "--dry-run"), ("verify",)):
+        assert osnb(*words)[2] == f"osnb: {UNHELD}\n"
 
 
 def test_a_dry_run_counts_the_runs_that_lack_their_data(project, monkeypatch):

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from osnb import experiment, losses, metrics, scores, train
+from osnb.base.workbook import digest
 from osnb.book import follows, goldens
 from osnb.experiment import parts, rehearsal, scored
 from osnb.train import methods
@@ -25,6 +26,11 @@ def test_the_code_computes_what_the_golden_says(name):
 
 def test_no_golden_is_left_of_what_the_code_has_no_more():
     assert follows.goldens().keys() == {*goldens.names()}
+
+
+def test_the_goldens_were_held_against_the_very_code_that_is_here():
+    told = follows.held().read_text().split()
+    assert told == [follows.numerical(), digest(*follows._numerical())], "osnb verify --golden"
 
 
 def wrongly(of, module, name):

@@ -309,6 +309,47 @@ def test_what_has_no_golden_is_compared_by_all_numerical_code(project, package):
     assert follows.changed(stamp) == ["loss/mine"]
 
 
+@pytest.fixture
+def made(follows_from, project, package):
+    """What a run follows from: of a notebook that a golden stands for, with a loss as given."""
+    folder = project.folder / "tests" / "golden"
+    folder.mkdir(parents=True)
+    (folder / "measure.json").write_text(json.dumps({"auroc": {"digest": "abc"}}))
+    follows_from(CELL)
+
+    def made(loss):
+        package("losses.py", loss)
+        follows._hold.cache_clear()  # as in another process
+        return json.loads(json.dumps(runs.follows_from("90_it", {"run": "small"})))
+
+    made('def mine():\n    "1"\n    return 1\n')
+    follows.note()
+    return made
+
+
+def test_a_run_of_code_that_no_golden_was_held_against_rests_on_that_code_alone(made):
+    before = made('def mine():\n    "1"\n    return 1\n')
+    assert before == made('def mine():\n    "one"\n    return 1\n')
+    assert before["goldens"]["measure/auroc"] == "abc"
+    edited = made("def mine():\n    return 2\n")
+    stamps = [each | {"notebook": "90_it"} for each in (before, edited)]
+    assert [follows.changed(stamp) for stamp in stamps] == [[], []]
+    made('def mine():\n    "1"\n    return 1\n')  # taken back
+    assert [follows.changed(stamp) for stamp in stamps] == [[], ["measure/auroc"]]
+
+
+def test_a_run_goes_on_if_its_code_was_held_against_the_goldens_meanwhile(made, project):
+    directory, edited = project.folder / "runs" / "90_it" / "small", "def mine():\n    return 2\n"
+    workbook.write_json(directory / "begun.json", made(edited))
+    follows.note()
+    later = made(edited)
+    assert later["goldens"]["measure/auroc"] == "abc"
+    assert runs.goes_on(directory, later)
+    assert not runs.goes_on(directory, later | {"parameters": {"run": "small", "seed": 1}})
+    workbook.write_json(directory / "begun.json", later)
+    assert not runs.goes_on(directory, made("def mine():\n    return 3\n"))
+
+
 # Parameters
 
 

@@ -306,6 +306,17 @@ def test_a_run_without_its_data_fails_before_a_kernel_starts(project, monkeypatc
     assert run.lacking(plan) == ""
 
 
+def test_the_data_of_benchmarks_that_a_notebook_looks_at_are_missed_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("OSNB_DATA", str(tmp_path))
+    folder = workbook.root() / "params" / "30_kim_benchmark"
+    missing = {
+        name: run.lacking(run.plan(folder / f"{name}.yaml")) for name in ("mini", "tiny", "paper")
+    }
+    assert missing["mini"] == ""
+    assert missing["tiny"].startswith("the reader tinyimagenet_parquet needs ")
+    assert missing["paper"].startswith("the reader cifar100 needs ")
+
+
 # Execution
 
 

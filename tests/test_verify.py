@@ -249,4 +249,4 @@ def test_the_command_prints_json_alone_or_writes_a_file_as_well(folder, tmp_path
     assert not (tmp_path / "-").exists()
     out = osnb("verify", "--json", "x.json")[1]
     assert json.loads((tmp_path / "x.json").read_text()) == verify()
-    assert out.splitlines()[-1] == "7 artefacts: 6 follows, 1 edited"
+    assert out.splitlines()[-1] == "7 results: 6 follows, 1 edited"

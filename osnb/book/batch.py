@@ -37,6 +37,7 @@ HANG_UP = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []  # Windows has no
 NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # dask's web page
 WALLTIME = r"(\d+-)?\d+(:\d+){0,2}"  # of Slurm: minutes, 24:00:00, 2-12:00:00
 OURS = {"self", "scheduler", "args", "kwargs", "base_class_kwargs", "security", "name"}
+HELD = "held"  # state of a run that another process is making
 TOLD = ("state", "seconds", "error", "unpublished", "host")  # of run.json, to who asked for it
 _stopped: set[int] = set()  # batches that this worker was told to end
 End = Mapping[str, Any]
@@ -169,6 +170,8 @@ def serially(plans: Iterable[Plan], *, force: bool, limit: float, told: Callable
 def work(plan: Mapping[str, Any], code: str, out: str, batch: int, **how: Any) -> End:
     """Make a run in a worker, if that has the same code and writes to the same folder.
 
+    One that another process is making is given back after a while, so that others come first.
+
     Args:
         plan: fields of a `Plan`.
         code: its `code()` where the batch was started.
@@ -181,11 +184,12 @@ def work(plan: Mapping[str, Any], code: str, out: str, batch: int, **how: Any) -
         return failed(Refused(f"{me} writes to {workbook.out()}: start it with OSNB_OUT={out}"))
     if mine.code() != code:
         return failed(Refused(f"{me} has other code in {workbook.root()}: update it, restart it"))
-    while batch not in _stopped:
-        if end := made(mine, **how):
-            return {key: end[key] for key in TOLD if key in end}
-        time.sleep(WAIT)
-    return {"state": "interrupted"}
+    if batch in _stopped:
+        return {"state": "interrupted"}
+    if end := made(mine, **how):
+        return {key: end[key] for key in TOLD if key in end}
+    time.sleep(WAIT)
+    return {"state": HELD}
 
 
 def stop(batch: int) -> None:
@@ -256,18 +260,22 @@ def over(client, *, ours: int = 0) -> Spread:
 
     def spread(plans: Iterable[Plan], **how) -> Ends:
         plans, batch = list(plans), time.time_ns()
-        sent = [asdict(plan) for plan in plans], [plan.code() for plan in plans]
         how |= {"out": str(workbook.out()), "batch": batch, "pure": False}
         # keys of one group, so that those behind wait in the queue
         keys = [(f"osnb-{batch}", number) for number in range(len(plans))]
+        sent = zip(*map(_sent, plans), strict=True)
         futures = client.map(work, *sent, key=keys, **how) if plans else []
         of = dict(zip((future.key for future in futures), plans, strict=True))
-        lost = ConnectionError("the scheduler is gone; the same command continues")
         try:
-            for future in as_completed(futures):
-                error = future.exception() if future.status != "cancelled" else None
-                ended = future.status == "finished"
-                yield of[future.key], future.result() if ended else failed(error or lost)
+            for future in (going := as_completed(futures)):
+                plan, end = of[future.key], _end(future)
+                if end["state"] == HELD:
+                    key = f"osnb-{batch}", len(of)
+                    futures.append(client.submit(work, *_sent(plan), key=key, **how))
+                    of[futures[-1].key] = plan
+                    going.add(futures[-1])
+                else:
+                    yield plan, end
                 future.release()
         except BaseException:
             with suppress(Exception):  # of a scheduler that is gone: nothing is left to be lost
@@ -276,6 +284,18 @@ def over(client, *, ours: int = 0) -> Spread:
             raise
 
     return spread
+
+
+def _sent(plan: Plan) -> tuple[dict[str, Any], str]:
+    return asdict(plan), plan.code()
+
+
+def _end(future) -> End:
+    """What a worker has said, or that it is lost."""
+    if future.status == "finished":
+        return future.result()
+    lost = ConnectionError("the scheduler is gone; the same command continues")
+    return failed((future.exception() if future.status != "cancelled" else None) or lost)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ docstrings, what is printed, and the texts of errors.
 import ast
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,8 +128,25 @@ def goldens() -> dict[str, str]:
 
 
 def held() -> Path:
-    """The file that says for which numerical code the goldens were last found to hold."""
+    """The file that says for which numerical code the goldens were last found to hold.
+
+    It has the digest of the code as parsed, and behind it that of its bytes, which takes no second.
+    """
     return workbook.root() / "tests" / "golden" / "held.txt"
+
+
+def hold() -> bool:
+    """Whether goldens stand for today's numerical code; asked once by each process.
+
+    Where nobody has held them against it, what is made rests on that code alone, whole.
+    """
+    return not held().is_file() or _hold(held())
+
+
+@cache
+def _hold(file: Path) -> bool:
+    parsed, *raw = file.read_text(encoding="utf8").split()
+    return digest(*_numerical()) in raw or numerical() == parsed
 
 
 def of_settings(settings: Mapping[str, Any], columns: Mapping[str, Any]) -> list[str]:
@@ -153,11 +171,22 @@ def of_settings(settings: Mapping[str, Any], columns: Mapping[str, Any]) -> list
     return sorted((found | {f"rule/{x}" for x in (*RULES, *fitted, *answer)}) - NOTHING)
 
 
+def note() -> None:
+    """Say in that file that the goldens hold for today's code."""
+    with workbook.writing(held()) as aside:
+        aside.write_text(f"{numerical()}\n{digest(*_numerical())}\n")
+    _hold.cache_clear()
+
+
 def numerical() -> str:
     """Digest of the code of the rooms that goldens stand for, as parsed."""
+    return digest(*(_code(file).text for file in _numerical()))
+
+
+def _numerical() -> list[Path]:
     places = [workbook.PACKAGE / room for room in NUMERICAL]
     files = [file for place in places for file in (sorted(place.rglob("*.py")) or [place])]
-    return digest(*(_code(file).text for file in files if file.is_file()))
+    return [file for file in files if file.is_file()]
 
 
 # Code as it is parsed, once for each version of a file.

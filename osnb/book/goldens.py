@@ -91,7 +91,7 @@ def check() -> None:
         )
     if follows.goldens().keys() <= {*names()}:
         with suppress(OSError):  # the package may not be ours to write in
-            _note()
+            follows.note()
 
 
 def renew() -> list[str]:
@@ -104,13 +104,8 @@ def renew() -> list[str]:
         found.setdefault(kind, {})[short] = golden
     for kind, goldens in found.items():
         workbook.write_json(follows.held().with_name(f"{kind}.json"), goldens)
-    _note()
+    follows.note()
     return changed
-
-
-def _note() -> None:
-    with workbook.writing(follows.held()) as aside:
-        aside.write_text(follows.numerical() + "\n")
 
 
 def _some(array: np.ndarray) -> list[float]:

@@ -109,7 +109,8 @@ def named(*names: str) -> dict[str, dict[str, Any]]:
     """The runs that are meant by RUN or NOTEBOOK/RUN, or by patterns of them with * and ?, sorted.
 
     Raises:
-        ValueError: a name means no run; the message lists those nearest to it, or all.
+        ValueError: a name means no run; the message lists those nearest to it, or all, or says
+            where the results are of one that was run elsewhere.
     """
     there = {f"{run['notebook']}/{run['run']}": run for run in everything()}
     called = [(key, (key, run["run"])) for key, run in there.items()]
@@ -118,12 +119,20 @@ def named(*names: str) -> dict[str, dict[str, Any]]:
         # a run's name may hold what a pattern does not mean
         meant = {k for k, of in called if name in of or any(fnmatchcase(x, name) for x in of)}
         if not meant:
+            if kept := [x for x in _kept() if name in (x.name, f"{x.parent.name}/{x.name}")]:
+                tells = "has its results, and json files that say from what they follow"
+                raise ValueError(f"{name!r} was not run here; {kept[0]} {tells}")
             short = {run["run"]: key for key, run in there.items()}
             close = [short.get(x, x) for x in get_close_matches(name, [*there, *short], n=5)]
             nearest = plain(", ".join(close or [*there][:20])) or "none"
             raise ValueError(f"no run is called {name!r}; there are: {nearest}")
         chosen |= meant
     return {key: there[key] for key in sorted(chosen)}
+
+
+def _kept() -> list[Path]:
+    """Folders of the runs whose results are in figures/, made here or not."""
+    return sorted((workbook.root() / "figures").glob("[0-9]*/*/"))
 
 
 def plain(text: str) -> str:

@@ -20,10 +20,6 @@ VERDICTS = {
     "parameters": "the params file, or what its names stand for, says otherwise now",
     "inputs": "a run that it was computed from has other data, is gone, or does not follow",
 }
-UNHELD = (
-    "numerical code has changed since it was last held against the goldens, by which the "
-    "verdicts go: osnb verify --golden does it\n"
-)
 # asked once for each folder, and for each notebook, by `verify`
 _data, _described = cache(stamps.data), cache(described)
 EXPLAINED = ("*.svg", "*.csv", "*.tex", "scores*.parquet")  # files that need a stamp
@@ -69,13 +65,6 @@ def verify() -> list[dict[str, str]]:
         row = {"artefact": shown(each.path), "run": each.key, "verdict": verdict, "what": what}
         rows.append(row)
     return rows
-
-
-def held() -> str:
-    """A line, if numerical code has changed since the goldens were last held against it."""
-    file = follows.held()
-    same = not file.is_file() or file.read_text(encoding="utf8").strip() == follows.numerical()
-    return "" if same else UNHELD
 
 
 def params_file(notebook: str, run: str) -> Path | None:

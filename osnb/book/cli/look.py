@@ -17,6 +17,10 @@ from osnb.book import record
 COLUMNS = ("notebook", "run", "state", "progress", "left", "last", "seconds", "finished")
 STRANGE = (AttributeError, KeyError, TypeError, ValueError)  # values of other types do that
 JSON = "Also write the result as JSON to this file; - prints it alone."
+UNHELD = (
+    "numerical code has changed since it was last held against the goldens: what is done counts by "
+    "them, what is made now rests on the code as it is; osnb verify --golden holds it against them"
+)
 MANY = 60  # rows beyond which those that are done are only counted
 Json = Annotated[Path | None, typer.Option("--json", help=JSON)]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
@@ -28,6 +32,14 @@ def written(file: Path, content: Any) -> None:
         print(json.dumps(content, indent=1, sort_keys=True))
     else:
         workbook.write_json(file, content)
+
+
+def unheld() -> None:
+    """Say so, where numerical code has changed that nobody has held against the goldens."""
+    from osnb.book import follows
+
+    if not follows.hold():
+        typer.echo(f"osnb: {UNHELD}", err=True)
 
 
 def status(
@@ -146,6 +158,8 @@ def _shown(key: str, run: dict) -> list[str]:
         place = f" in cell In [{error['cell']}]" if error.get("cell") else ""
         lines.append(f"{error['name']}{place}: {error['value']}")
         lines += [f"  | {line}" for line in error.get("tail", [])]
+    if run.get("inputs"):
+        lines.append(f"reads the scores of {', '.join(sorted(run['inputs']))}")
     wide = max(map(len, run["parameters"]), default=0)
     lines += ["", *(f"{name:{wide}}  {value!r}" for name, value in run["parameters"].items()), ""]
     if rows := record.rows(folder / "history.parquet"):

@@ -15,7 +15,7 @@ import typer
 
 from osnb.base import workbook
 from osnb.book import record
-from osnb.book.cli.look import written
+from osnb.book.cli.look import unheld, written
 from osnb.book.runs import CROSS, OWN, PAPERS
 
 BRIEF = ("notebook", "run", "state", "seconds")  # of a run, what --json says
@@ -42,7 +42,8 @@ def announced(plans: list, force: bool) -> None:
     before, times, lost = _times(), [], Counter()
     for plan in plans:
         todo, keys = force or not done(plan), _keys(plan.notebook, plan.parameters)
-        seconds = next((median(before[key]) for key in keys if before[key]), None)
+        each = next((median(before[key]) for key in keys if before[key]), None)
+        seconds = each and each * _epochs(plan.follows)
         words = "no estimate" if seconds is None else f"about {seconds:.0f} s"
         if todo:
             times.append(seconds)
@@ -65,12 +66,18 @@ def announced(plans: list, force: bool) -> None:
 
 
 def _times() -> dict[tuple, list[float]]:
-    """Seconds of the runs that this machine has finished, by each of their `_keys`."""
+    """Seconds an epoch of the runs that this machine has finished, by each of their `_keys`."""
     here, times = record.owner()["host"], defaultdict(list)
     for run in (run for run in record.everything() if run.get("host") == here):
         for key in _keys(run["notebook"], run["parameters"]):
-            times[key] += filter(None, [record.seconds(run)])
+            if seconds := record.seconds(run):
+                times[key].append(seconds / _epochs(run))
     return times
+
+
+def _epochs(run: Mapping) -> int:
+    """Of a run that trains, by what it follows from; 1 of another."""
+    return run.get("settings", {}).get("epochs", 1)
 
 
 def _keys(notebook: str, parameters: Mapping) -> tuple[tuple, tuple]:
@@ -149,6 +156,7 @@ def start(
 
     if workbook.out() != workbook.root():
         os.environ["OSNB_OUT"] = str(workbook.out())  # kernels work in the notebooks' folder
+    unheld()
     plans = batch.ordered(plans)
     # json alone is what a program reads
     lines = Lines(len(plans), sys.stderr if str(report) == "-" else sys.stdout)

@@ -14,7 +14,7 @@ import typer
 
 from osnb.base import workbook
 from osnb.book import record
-from osnb.book.cli.look import Force, Json, written
+from osnb.book.cli.look import Force, Json, unheld, written
 from osnb.book.runs import PAPERS
 
 GOLDEN = "First check the code against stored reference numbers (goldens): a minute."
@@ -81,8 +81,8 @@ def verify(
         for row in wrong:
             print(f"{row['verdict']:10} {row['artefact']}: {row['what']}")
         total = ", ".join(f"{counts[name]} {name}" for name in verify.VERDICTS if counts[name])
-        print(f"{len(rows)} artefacts: {total or 'none'}")
-        print(verify.held(), end="")
+        print(f"{len(rows)} results: {total or 'none'}")
+        unheld()
     raise typer.Exit(1 if wrong else 0)
 
 

@@ -17,6 +17,7 @@ from osnb.base import stamps, workbook
 from osnb.book import follows, record, runs
 from osnb.book.run import kernels
 from osnb.book.run.plans import Plan
+from osnb.experiment import layers
 
 TAIL = 15  # lines of a failing cell's output that run.json keeps
 AGAIN = 2  # times that a run whose kernel died goes on from its checkpoint
@@ -221,14 +222,24 @@ def lacking(plan: Plan) -> str:
     """A sentence on the data that a run's readers would not find; empty if nothing is missing."""
     if "data" not in plan.parameters:
         return ""
-    settings = runs.settled(plan.parameters)[0] or plan.parameters
-    reader = settings.get("reader", {"name": ""})["name"]
-    texts = f"{reader} {settings.get('also', '')} {plan.parameters.get('dataset', '')}"
+    wanted = _readers(plan)
     for name, patterns in needs().items():
         folder, places = workbook.data(plan.parameters["data"], name), " or ".join(patterns)
-        if name in texts.split() and not any(any(folder.glob(x)) for x in patterns):
+        if name in wanted and not any(any(folder.glob(x)) for x in patterns):
             return f"the reader {name} needs {places} in {folder} (data, else $OSNB_DATA)"
     return ""
+
+
+def _readers(plan: Plan) -> set[str]:
+    """Names of the readers that a run uses: of its experiment, or of the benchmarks it looks at."""
+    values = plan.parameters
+    settings = runs.settled(values)[0] or values
+    texts = [settings.get("reader", {"name": ""})["name"], settings.get("also", "")]
+    texts.append(values.get("dataset", ""))
+    for name in values.get("benchmarks", "").split():
+        given = layers.benchmark(name, values["size"]) | layers.words(values.get("readers", ""))
+        texts += [given["reader"], given.get("also", "")]
+    return {*" ".join(texts).split()}
 
 
 def needs() -> dict[str, list[str]]:
