@@ -729,7 +729,8 @@ def test_a_worker_with_other_code_or_another_folder_is_refused(project):
 )
 def test_engines_that_cannot_be_are_refused(several, monkeypatch, words, reason):
     monkeypatch.chdir(several.folder)
-    refused("reproduce", *words, reason=reason)
+    for more in ((), ("--dry-run",)):
+        refused("reproduce", *words, *more, reason=reason)
     assert not (several.folder / "runs").exists()
 
 

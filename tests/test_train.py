@@ -267,7 +267,7 @@ def full_disk(folder, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(OSError, match="disk was full after step 0 of epoch 3") as caught:
+    with pytest.raises(OSError, match="disk was full after step 4 of epoch 2") as caught:
         fit(new_model(), folder)
     assert caught.value.errno == errno.ENOSPC
 

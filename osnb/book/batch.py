@@ -130,7 +130,7 @@ def engine(
     if slurm:
         return jobs(options(slurm, tls), tls)
     if scheduler:
-        return connected(scheduler, tls)
+        return connected(scheduler, tls, encrypted(scheduler, tls))
     workers = workers or (1 if wide else len(visible()))
     return local(workers) if workers > 1 else nullcontext(partial(serially, told=told))
 
@@ -364,21 +364,17 @@ def _track() -> None:
             signal.signal(sign, handler)
 
 
-@contextmanager
-def connected(address: str, tls: Path | None = None) -> Iterator[Spread]:
-    """The workers of a scheduler that runs somewhere already.
+def encrypted(address: str, tls: Path | None):
+    """dask's security for a scheduler at tls://host:port, or tcp:// on this machine alone.
 
     Args:
-        address: tls://host:port; tcp:// only on this machine.
+        address: of the scheduler.
         tls: folder with ca.pem, cert.pem and key.pem; none for dask's own configuration.
 
     Raises:
         Refused: the address is another machine's and not encrypted, or a file of certificates is
-            missing or none.
-        OSError: nobody answers there.
+            missing.
     """
-    from distributed import Client
-
     parts = urlsplit(address)
     if parts.scheme not in ("tls", "tcp") or not parts.hostname or not parts.port:
         raise Refused(f"a scheduler's address is tls://HOST:PORT; got {address!r}")
@@ -388,6 +384,24 @@ def connected(address: str, tls: Path | None = None) -> Iterator[Spread]:
     held = security(tls)
     if parts.scheme == "tls" and not (held.tls_ca_file and held.tls_client_cert):
         raise Refused(f"{address} needs --tls FOLDER with {', '.join(TLS)}")
+    return held
+
+
+@contextmanager
+def connected(address: str, tls: Path | None, held) -> Iterator[Spread]:
+    """The workers of a scheduler that runs somewhere already.
+
+    Args:
+        address: of the scheduler.
+        tls: the folder of `encrypted`.
+        held: what that gave.
+
+    Raises:
+        Refused: the files of certificates hold none.
+        OSError: nobody answers there.
+    """
+    from distributed import Client
+
     try:
         client = Client(address, security=held, timeout=20)
     except ssl.SSLError as error:

@@ -323,8 +323,9 @@ class Run:
                 raise
             raise OSError(
                 errno.ENOSPC,
-                f"the disk was full after step {self.step} of epoch {len(self.history) + 1}: the "
-                "checkpoint before it is whole; free some space and start again",
+                f"the disk was full after step {self.step or len(self.batches)} of epoch "
+                f"{len(self.history) + bool(self.step)}: the checkpoint before it is whole; free "
+                "some space and start again",
                 str(self.directory),
             ) from error
 
