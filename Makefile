@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 BIN := .venv/bin
 READY := .venv/ready
+OURS := .venv/ours
 PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3.14 python3 python
 NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
 PYTEST := $(BIN)/python -m pytest -q -p no:cacheprovider
@@ -41,6 +42,7 @@ help: ## print this list
 WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1); echo $$((n < 4 ? n : 4)))
 
 reproduce: $(READY) ## run every miniature (SEEDS=all: those of params/repeats.yaml too), write figures/ and the report
+	$(if $(filter-out all,$(SEEDS)),$(error SEEDS is all, or left out; got $(SEEDS)))
 	@$(BIN)/osnb reproduce --workers $(WORKERS) $(if $(filter all,$(SEEDS)),--repeats); code=$$?; $(BIN)/osnb report && exit $$code
 
 test: lint ## check everything: lint, unit tests, every notebook
@@ -61,7 +63,7 @@ lint: $(READY) ## hold code, notebooks and params files against their rules
 lab: $(READY) ## open JupyterLab at your own copy of the notebooks, in learn/
 	$(BIN)/osnb course --learn learn
 	$(LAB)
-	OSNB_OUT=$(CURDIR)/learn $(BIN)/jupyter lab --ServerApp.root_dir=$(CURDIR)/learn \
+	OSNB_OUT="$(CURDIR)/learn" $(BIN)/jupyter lab --ServerApp.root_dir="$(CURDIR)/learn" \
 	  $(ROOT) --LabApp.default_url=/lab/tree/README.md
 
 teach: $(READY) ## open JupyterLab at the notebooks themselves, with solutions and answers
@@ -99,20 +101,24 @@ clean: ## remove .venv and caches; runs/ and figures/ stay
 
 # .venv/ready holds the folder it was made in. Without it a set-up was never finished, with
 # another folder the clone was moved: both start over. If the lock changed, pip catches up.
+# Another's .venv is moved aside, and none is touched before there is a Python to make one.
 ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
 .PHONY: $(READY)
 endif
 $(READY): requirements.lock pyproject.toml
-	@[ "$$(cat $@ 2>/dev/null)" = "$(CURDIR)" ] || rm -rf .venv
-	@rm -f $@
 	@for python in $(PYTHONS); do \
 	  $$python -c 'import sys; sys.exit(sys.version_info < (3, 11, 5))' 2>/dev/null && break; python=; \
 	done; \
 	[ -n "$$python" ] || { \
 	  echo "this needs Python 3.11.5 or newer: install one, or say make PYTHON=/path/to/python3.11" >&2; \
 	  exit 1; }; \
+	if [ "$$(cat $@ 2>/dev/null)" = "$(CURDIR)" ]; then rm -f $@; \
+	elif [ -f $@ ] || [ -f $(OURS) ]; then rm -rf .venv; \
+	elif [ -d .venv ] && [ -e .venv.before ]; then \
+	  echo ".venv is another's, and there is a .venv.before: move one of them away" >&2; exit 1; \
+	elif [ -d .venv ]; then mv .venv .venv.before && echo "moved .venv to .venv.before"; fi; \
 	[ -d .venv ] || { echo "setting up .venv with $$($$python --version), once: a minute or more" && \
-	  $$python -m venv .venv; }
+	  mkdir .venv && touch $(OURS) && $$python -m venv .venv; }
 	@$(BIN)/python -m pip install --quiet --no-compile --requirement requirements.lock
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@echo "$(CURDIR)" > $@

@@ -1,7 +1,7 @@
 """Losses: ``f(out, labels, **settings) -> (N,)``, one value per sample, the mean is the loop's.
 
-Labels are trusted here: they are checked once, where batches are made, because a check
-inside the step would wait for the device.
+Labels are (N,), or a ValueError says so. Their values are trusted here: they are checked once,
+where batches are made, because a check inside the step would wait for the device.
 """
 
 import math
@@ -28,7 +28,7 @@ def softmax(out: Outputs, labels: Tensor) -> Tensor:
     Returns:
         (N,) in nats, >= 0.
     """
-    return where(labels == NEGATIVE, 0.0, _cross_entropy(out.logits, labels.clamp(min=0)))
+    return where(labels == NEGATIVE, 0.0, _cross_entropy(out.logits, labels))
 
 
 def background(out: Outputs, labels: Tensor, *, weights: Tensor, division: str) -> Tensor:
@@ -70,7 +70,7 @@ def entropic(out: Outputs, labels: Tensor, *, weight: float) -> Tensor:
         (N,) in nats, >= 0.
     """
     log_s = out.logits.log_softmax(dim=1)
-    known = -log_s.gather(1, labels.clamp(min=0)[:, None]).squeeze(1)
+    known = -_named(log_s, labels)
     return where(labels == NEGATIVE, -weight * log_s.mean(dim=1), known)
 
 
@@ -92,11 +92,12 @@ def objectosphere(
     Returns:
         (N,) in nats, >= 0.
     """
+    known = entropic(out, labels, weight=weight)
     square = out.features.square().sum(dim=1)
     # a gradient of sqrt exists everywhere but at 0, where a dead network's features lie
     short = (margin - square.clamp(min=1e-12).sqrt()).clamp(min=0)
     price = where(labels == NEGATIVE, square, short.square())
-    return entropic(out, labels, weight=weight) + scale * price
+    return known + scale * price
 
 
 def smoothed(out: Outputs, labels: Tensor, *, smoothing: float) -> Tensor:
@@ -115,7 +116,7 @@ def smoothed(out: Outputs, labels: Tensor, *, smoothing: float) -> Tensor:
         (N,) in nats, >= 0.
     """
     log_s = out.logits.log_softmax(dim=1)
-    true = log_s.gather(1, labels.clamp(min=0)[:, None]).squeeze(1)
+    true = _named(log_s, labels)
     others = (log_s.sum(dim=1) - true) / max(log_s.shape[1] - 1, 1)
     return where(labels == NEGATIVE, 0.0, -(1 - smoothing) * true - smoothing * others)
 
@@ -137,7 +138,7 @@ def arpl(out: Outputs, labels: Tensor, *, weight: float, smoothing: float = 0.0)
     Returns:
         (N,) in nats, >= 0.
     """
-    price = (out.slack.gather(1, labels.clamp(min=0)[:, None]).squeeze(1) + 1).clamp(min=0)
+    price = (_named(out.slack, labels) + 1).clamp(min=0)
     known = smoothed(out, labels, smoothing=smoothing) + weight * price
     return where(labels == NEGATIVE, 0.0, known)
 
@@ -158,7 +159,7 @@ def rpl(out: Outputs, labels: Tensor, *, weight: float, smoothing: float = 0.0) 
     Returns:
         (N,) in nats, >= 0.
     """
-    price = out.slack.gather(1, labels.clamp(min=0)[:, None]).squeeze(1).square()
+    price = _named(out.slack, labels).square()
     known = smoothed(out, labels, smoothing=smoothing) + weight * price
     return where(labels == NEGATIVE, 0.0, known)
 
@@ -202,10 +203,9 @@ def edl(out: Outputs, labels: Tensor, *, weight: float) -> Tensor:
     Returns:
         (N,) in nats, >= 0, of the logits' dtype.
     """
-    target = labels.clamp(min=0)
     alpha = 1 + out.logits.double().clamp(-10, 10).exp()
-    known = alpha.sum(dim=1).log() - alpha.gather(1, target[:, None]).squeeze(1).log()
-    others = where(one_hot(target, alpha.shape[1]) > 0, 1.0, alpha)
+    known = alpha.sum(dim=1).log() - _named(alpha, labels).log()
+    others = where(one_hot(labels.clamp(min=0), alpha.shape[1]) > 0, 1.0, alpha)
     price = known + weight * _from_flat(others)
     return where(labels == NEGATIVE, 0.0, price).to(out.logits.dtype)
 
@@ -221,8 +221,11 @@ def class_weights(labels: Tensor, *, classes: int) -> Tensor:
         (C,) float32; their mean over the samples is 1.
 
     Raises:
-        ValueError: a class has no sample.
+        ValueError: a class has no sample, or a label is out of range.
     """
+    if (odd := (labels < NEGATIVE) | (labels >= classes - 1)).any():
+        came = labels[odd].unique().tolist()
+        raise ValueError(f"need labels in [0, {classes - 1}), or {NEGATIVE}; got {came}")
     target = where(labels == NEGATIVE, classes - 1, labels)
     counts = bincount(target, minlength=classes)
     if (counts == 0).any():
@@ -232,7 +235,19 @@ def class_weights(labels: Tensor, *, classes: int) -> Tensor:
 
 
 def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    return -logits.log_softmax(dim=1).gather(1, labels[:, None]).squeeze(1)
+    return -_named(logits.log_softmax(dim=1), labels)
+
+
+def _named(values: Tensor, labels: Tensor) -> Tensor:
+    """(N,) of values (N, C), each row's at its label; of a negative's, the first.
+
+    Raises:
+        ValueError: labels are not (N,); `gather` would leave rows out, or give one for all.
+    """
+    if labels.shape != values.shape[:1]:
+        came = f"{tuple(labels.shape)} for outputs {tuple(values.shape)}"
+        raise ValueError(f"need one label for each row; got labels {came}")
+    return values.gather(1, labels.clamp(min=0)[:, None]).squeeze(1)
 
 
 def _from_flat(alpha: Tensor) -> Tensor:

@@ -243,6 +243,17 @@ def test_a_run_that_is_being_made_here_is_never_replaced(packed, project):
     record.write(folder, record.read(folder) | {"state": "running"})
     with pytest.raises(ValueError, match="12_fixture_train/small is running here"):
         archive.unpack(packed, force=True)
+    record.write(folder, record.read(folder) | {"state": "queued", "host": "gone"})
+    assert archive.unpack(packed, force=True)["12_fixture_train/small"].startswith("imported")
+
+
+def test_what_a_killed_import_had_moved_is_kept_by_the_next(packed, project):
+    folder = finish(project, "12_fixture_train", rate=0.125)
+    (folder.parent / ".small-k1ll3d__" / "made").mkdir(parents=True)
+    folder.rename(folder.parent / ".small-k1ll3d__" / "made" / "superseded")
+    archive.unpack(packed, force=True)
+    assert (folder / "superseded" / "checkpoint.pt").exists()
+    assert sorted(os.listdir(folder.parent)) == ["small", "small-seed1"]
 
 
 def test_a_run_keeps_its_place_if_its_successor_cannot_be_written(packed, project, monkeypatch):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
@@ -282,6 +283,12 @@ def test_a_p_value_is_twice_the_smaller_tail(differences, p):
     assert metrics.p_value(np.r_[0.5, differences]) == pytest.approx(p)
 
 
+@pytest.mark.parametrize("differences", [np.full(9, np.nan), [0.1, np.nan, 0.2], np.ones((9, 2))])
+def test_no_p_value_counts_what_is_no_number(differences):
+    with pytest.raises(ValueError, match="values needs"):
+        metrics.p_value(differences)
+
+
 def test_inputs_are_left_as_they_were(sample):
     weights = weights_of(sample[0], sample[2])
     arrays = [*sample, *weights]
@@ -313,6 +320,11 @@ def test_inputs_are_left_as_they_were(sample):
         (lambda k, c, u, w: metrics.bootstrap_augrc(k[:0], c[:0], u, weights=w), "a known sample"),
         (lambda k, c, u, w: metrics.role_weights(k, u[:0], seed=0), "need samples"),
         (lambda k, c, u, w: metrics.bootstrap_aurc(k[:0], c[:0], weights=w[0]), "got 0"),
+        (lambda k, c, u, w: metrics.bootstrap_aurc(torch.ones(0), c[:0], weights=w[0]), "got 0"),
+        (
+            lambda k, c, u, w: metrics.bootstrap_augrc(torch.ones(0), c[:0], u, weights=w),
+            "a known sample",
+        ),
         (lambda k, c, u, w: metrics.bootstrap_aurc(k, c, weights=w[1]), "need weights"),
         (lambda k, c, u, w: metrics.bootstrap_confidence(k, u, offset=0, weights=w[:1]), "shapes"),
     ],
@@ -321,3 +333,27 @@ def test_bad_input_is_refused_with_the_reason(call, reason):
     known, correct, unknown = drawn(3, 2)
     with pytest.raises(ValueError, match=reason):
         call(known, correct, unknown, weights_of(known, unknown, 3))
+
+
+@pytest.mark.parametrize("fpr", [-0.1, 10, np.nan])
+def test_a_rate_outside_0_and_1_is_refused(fpr):
+    known, correct, unknown = drawn(3, 2)
+    weights = weights_of(known, unknown, 3)
+    with pytest.raises(ValueError, match="need rates"):
+        metrics.bootstrap_oscr(known, correct, unknown, fpr=[0.5, fpr], weights=weights)
+
+
+@pytest.mark.parametrize("pair", [(1.5, 0.5), (0.5, -0.5)])
+def test_logits_have_no_confidence(pair):
+    sides = [np.full(3, x) for x in pair]
+    with pytest.raises(ValueError, match="probabilities"):
+        metrics.bootstrap_confidence(*sides, offset=0, weights=weights_of(*sides, 3))
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_share_of_a_sample_is_no_copy(side):
+    known, correct, unknown = drawn(3, 2)
+    weights = list(weights_of(known, unknown, 3))
+    weights[side] = weights[side] / 2
+    with pytest.raises(ValueError, match=r"integers.* got float64"):
+        metrics.bootstrap_summary(known, correct, unknown, weights=weights)

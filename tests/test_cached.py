@@ -99,6 +99,17 @@ def test_settings_are_chosen_on_validation_negatives_and_on_nothing_else(found):
     np.testing.assert_array_equal(default, features.knn(seen, k=50)(test, known=seen.known))
 
 
+@pytest.mark.parametrize("name", ["vim", "residual"])
+def test_of_few_features_a_rule_has_the_dim_of_its_source(found, name):
+    few = {k: x[:, :4] if k.startswith(("features", "weight")) else x for k, x in found.items()}
+    out = {s: Outputs(few[f"logits_{s}"], few[f"features_{s}"]) for s in ("train", "test")}
+    known = int(few["known"])
+    seen = Seen(out["train"], few["label_train"], known, few["weight"], few["bias"])
+    chosen, default = (of[name](seen) for of in (cached.rules(few), features.FITTED))
+    wanted = default(out["test"], known=known)
+    np.testing.assert_array_equal(chosen(out["test"], known=known), wanted)
+
+
 def test_features_are_read_again_unless_the_checkpoint_is_another(run, found):
     exp, folder, _ = run
     file = folder / cached.FILE

@@ -3,21 +3,26 @@
 import itertools
 import json
 import re
+import subprocess
+import sys
 from functools import partial
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 import test_cli
 from finished import collecting
 
 from osnb import metrics
+from osnb.book.cli import answers
 from osnb.evidence import across, claims, kim2021, tables
 from osnb.evidence.build import Evidence, Missing, least
 from osnb.evidence.claims import Basis, compare, decision, predicates
 from osnb.evidence.names import TASKS
 
 PAPERS = ("palechor2023", "vaze2022", "kim2021")
+METHODS = tables.published("kim2021", "rows")["printed"].drop_duplicates().tolist()
 PLACES, LOSSES = ("p1", "p2", "p3"), ("S", "BG", "EOS")
 CLAIMS = {row["id"]: row for paper in PAPERS for row in claims.claims(paper).to_dict("records")}
 
@@ -410,6 +415,15 @@ def test_a_correlation_leaves_out_what_its_figure_leaves_out_and_needs_three_poi
         predicates.correlated(made(world[:2]), "standard")
 
 
+def test_a_correlation_over_networks_is_of_the_splits_that_all_of_them_have():
+    world = [row | {"split": "0"} for row in on_points("imagenet-hard", 0.9)]
+    other = world[0] | {"split": "1", "accuracy": 0.9, "auroc": 0.1}
+    number = predicates.correlated(made([*world, other]), "imagenet-hard")
+    assert number == pytest.approx(0.05 + 0.9 - STATED["imagenet-hard"])
+    with pytest.raises(Missing, match="no split that all points"):
+        predicates.correlated(made([other, *world[1:]]), "imagenet-hard")
+
+
 # The papers' own tables: paper, predicate, where, changes that make it hold, one that loses it.
 # A change is a table, the rows that a query finds, a column, and a value.
 BEST = "selection == 'best' and protocol == {} and loss == '{}'".format
@@ -570,6 +584,9 @@ def test_printed_numbers_have_no_interval_and_name_their_table(printed):
     runs = printed.set_index(["id", "where"])["runs"]
     assert runs["palechor-gamma-picks-bg", "p1"] == "Table 2a, Table 2b"
     assert runs["vaze-marginal", "mnist"] == "Table 1, Table 4"
+    assert runs["vaze-hard-below-easy", "cub"] == "Table 3"  # average precision is in Table 9
+    assert runs["vaze-precision-falls", "cub"] == "Table 9"
+    assert runs["vaze-logit-auroc", "tinyimagenet"] == "Table 5"  # and its deviation in Table 4
     assert runs["kim-oe-trades", "cifar"] == "Table 5"
     assert runs["vaze-family-correlated-more", "imagenet"] == "Figure 3a, Figure 3b"
 
@@ -585,6 +602,14 @@ def test_a_number_of_exactly_0_does_not_hold_whatever_floats_make_of_it():
     three = rows(STANDARD, "printed", "auroc", ("mls", 0.3), ("msp+", 0.2 + 0.1 - 1e-16))
     row = answer("vaze-mls-over-msp", "d", made(three))
     assert (row["answer"], row["number"]) == ("does not hold", 0)
+
+
+def test_a_resample_without_a_number_counts_neither_way():
+    values = np.r_[0.01, np.random.default_rng(0).normal(0.01, 0.05, 200)]
+    found = claims._answered(np.r_[values, np.full(50, np.nan)], "paper")
+    assert found == claims._answered(values, "paper")
+    with pytest.raises(Missing):
+        claims._answered(np.full(9, np.nan), "paper")
 
 
 @pytest.fixture
@@ -761,8 +786,8 @@ def test_odin_of_fewer_networks_than_openmax_decides_nothing():
 )
 def test_an_answer_that_the_noise_of_one_training_turns_is_none(size, far, noise, seeds, ours):
     of = {"size": size, "place": "cifar", "task": "far"}
-    rows = [("baseline", "dtd", 0.8, seed) for seed in (0, 1)]
-    rows += [("baseline", "gaussian noise", 0.8, seed) for seed in (0, 1)]
+    others = [name for name in METHODS if name != "oe"]
+    rows = [(*x, 0.8, n) for x in itertools.product(others, ("dtd", claims.NOISE)) for n in (0, 1)]
     rows += [
         ("oe", x, auroc, n) for n in seeds for x, auroc in (("dtd", far), (claims.NOISE, noise))
     ]
@@ -775,6 +800,31 @@ def test_an_answer_that_the_noise_of_one_training_turns_is_none(size, far, noise
         assert (row["runs"], row["todo"]) == (said, "")
     rows = made([{k: v for k, v in row.items() if k != "size"} for row in world])
     assert answer("kim-oe-far", "cifar", rows)["answer"] != "undecided"  # as print, means of five
+
+
+@pytest.mark.parametrize("size", ["paper", "mini"])
+@pytest.mark.parametrize(
+    ("name", "best", "ours"),
+    [
+        ("kim-ensemble-near", 0.9, "undecided"),
+        ("kim-ensemble-near", 0.5, "no"),  # one that is ahead of it is enough
+        ("kim-no-method-leads-all", 0.9, "undecided"),
+        ("kim-no-method-leads-all", 0.5, "undecided"),
+    ],
+)
+def test_an_answer_about_all_methods_that_one_which_was_not_run_may_turn_is_none(
+    size, name, best, ours
+):
+    yes, no = across.ILLUSTRATED if size == "mini" else across.DECIDED
+    of = dict.fromkeys(METHODS, 0.7) | {"ensemble": best}
+    world = auroc(NEAR, **of) + auroc(FAR | {"source": "f"}, **of)
+    world += rows(WRONG, "printed", "aurc", *of.items())
+    world = [row | {"size": size} for row in world]
+    some = [row for row in world if row["printed"] not in ("edl", "oe")]
+    row = answer(name, "b", made(some))
+    assert row["answer"] == {"no": no}.get(ours, ours)
+    assert row["runs"].startswith("not run: edl") == (ours == "undecided")
+    assert answer(name, "b", made(world))["answer"] in (yes, no)
 
 
 @pytest.mark.parametrize("names", [["oe"], ["baseline"], ["mahalanobis"], ["mahalanobis", "oe"]])
@@ -829,22 +879,22 @@ osnb = partial(test_cli.osnb, "claims")
 
 
 def test_each_claim_is_reported_once_in_lines_that_fit_a_terminal(runs):
-    lines = [*claims.report(claims.decide([*PAPERS], [*claims.SIZES]))]
+    lines = [*answers.report(claims.decide([*PAPERS], [*claims.SIZES]))]
     assert max(map(len, lines)) <= 100
     for name in CLAIMS:
         assert sum(line.startswith(f"{name} (") for line in lines) == 1
 
 
 def test_the_command_prints_what_all_papers_claim(printed):
-    assert osnb("--size", "printed") == (0, "\n".join([*claims.report(printed), ""]), "")
+    assert osnb("--size", "printed") == (0, "\n".join([*answers.report(printed), ""]), "")
 
 
 def test_the_command_ends_with_counts_and_what_to_run(runs):
     lines = osnb("--paper", "palechor2023", "--size", "mini")[1].splitlines()
     decided = claims.decide(["palechor2023"], ["mini"])["answer"]
-    answers = ("shows", "does not show", "undecided")
     counts = next(line.split() for line in lines if line.split()[1:2] == ["mini"])
-    assert counts[2:] == [str((decided == answer).sum()) for answer in answers]
+    kinds = ("shows", "does not show", "undecided")
+    assert counts[2:] == [str((decided == answer).sum()) for answer in kinds]
     run = [
         f"  osnb run params/12_palechor_train/mini_p3_{x}.yaml" for x in ("background", "entropic")
     ]
@@ -862,10 +912,10 @@ def decided(**columns):
 def test_an_answer_has_its_number_and_interval_and_undecided_says_which_it_lacks():
     numbers = {"number": [0.2, 0.2, 0.0001, np.nan], "low": [-0.1, 0.1, np.nan, np.nan]}
     numbers |= {"high": [0.3, 0.3, np.nan, np.nan], "runs": ["r", "r", "r", "no auroc"]}
-    answers = ["undecided", "shows", "shows", "undecided"]
-    lines = list(claims.report(decided(where=["a", "b", "c", "d"], answer=answers, **numbers)))
-    assert "  a undecided +0.200 [-0.10,+0.30]" in lines
-    assert "  b shows +0.200 [+0.10,+0.30]" in lines
+    numbers |= {"answer": ["undecided", "shows", "shows", "undecided"]}
+    lines = list(answers.report(decided(where=["a", "b", "c", "d"], **numbers)))
+    assert "  a undecided +0.200 [-0.100,+0.300]" in lines
+    assert "  b shows +0.200 [+0.100,+0.300]" in lines
     assert "  c shows +1e-04" in lines
     assert "  d undecided: no auroc" in lines
     assert ["p", "mini", "2", "0", "2"] in [line.split() for line in lines]
@@ -875,15 +925,15 @@ def test_an_answer_has_its_number_and_interval_and_undecided_says_which_it_lacks
 
 def test_sizes_stand_beside_each_other_and_go_on_below_where_the_line_is_full():
     sizes = ["printed", "mini", "tiny", "paper"]
-    lines = list(claims.report(decided(size=sizes, answer="does not hold")))
-    cell = "does not hold +0.200 [+0.10,+0.30]"
+    lines = list(answers.report(decided(size=sizes, answer="does not hold")))
+    cell = "does not hold +0.200 [+0.100,+0.300]"
     at = lines.index(f"  a {cell} {cell}")
     assert lines[at + 1] == f"    {cell} {cell}"
-    assert lines[1:3] == [f"    {'printed':34} mini", f"    {'tiny':34} paper"]
+    assert lines[1:3] == [f"    {'printed':36} mini", f"    {'tiny':36} paper"]
 
 
 def test_a_size_that_decides_nothing_has_no_column_but_is_counted():
-    lines = list(claims.report(decided(size=["mini", "tiny"], answer=["holds", "undecided"])))
+    lines = list(answers.report(decided(size=["mini", "tiny"], answer=["holds", "undecided"])))
     assert lines[1] == "    mini"
     assert [line.split() for line in lines if line.split()[1:2] == ["tiny"]] == [
         ["p", "tiny", "0", "0", "1"]
@@ -918,3 +968,12 @@ def test_a_wrong_paper_or_size_is_refused_with_the_valid_ones(words, valid):
     code, out, complaint = osnb(*words)
     assert (code, out) == (2, "")
     assert valid in complaint
+
+
+def test_its_processes_end_with_a_command_that_was_killed():
+    command = [sys.executable, "-c", "from osnb.book.cli import app; app()", "claims"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        while len(psutil.Process(process.pid).children()) < 3:  # one tracks semaphores
+            assert process.poll() is None
+        process.kill()
+        process.communicate(timeout=300)  # they have its output open, and so it ends with them

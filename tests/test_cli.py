@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import signal
 import time
 from datetime import UTC, datetime, timedelta
@@ -75,6 +76,7 @@ def test_help_names_every_command():
         ("run: small\n", ("-p", "seed=" + "[" * 3000), "needs a value that yaml can read"),
         ("run: small\n", ("-p", "seed=1", "-p", "seed=2"), "-p seed is given twice"),
         ("run: small\n", ("-p", "size=big"), "is not one of: mini, tiny, paper"),
+        ("run: small\n", ("--dry-run", "--json", "-"), "--dry-run makes none"),
         ("run: small\n", ("",), "need a params file, a folder of them or a glob; got an empty"),
     ],
 )
@@ -102,12 +104,17 @@ def test_two_files_of_one_name_and_other_values_are_refused_by_their_names(works
 
 
 def test_a_json_file_that_cannot_be_written_is_refused_before_the_first_run(works, executed):
-    for target in (works / "ends.json", works.parent):
+    pipe = works.with_name("pipe")
+    os.mkfifo(pipe)
+    none, read = "is no regular file", "is read by this command"
+    targets = {works / "ends.json": "cannot be written: ", works: read}
+    for target, reason in (targets | dict.fromkeys((works.parent, pipe), none)).items():
         code, out, err = osnb("run", works, "--json", target)
         assert (code, out) == (2, "")
-        assert f"--json {target} cannot be written: " in err
+        assert f"{target} {reason}" in err
         assert err.count("\n") == 1
     assert executed == []
+    assert pipe.is_fifo()
 
 
 def test_one_bad_file_among_several_starts_none(works, project, executed):
@@ -146,6 +153,7 @@ def test_the_terminal_obeys_no_error_name_or_column(project, works):
         (("protocol", "p9"), "p1, p2, p3, quickdraw_cifar10"),
         (("protocol", "cifar10", "--split", "7"), "7"),
         (("protocol", "p2", "--split", "1"), "there is one split of p2, 0; got 1"),
+        (("protocol", "p1", "--reader", "x"), "--reader goes with --images"),
         (("protocol", "p1", "--out", "x"), "need both --images DIR and --out DIR"),
         (("protocol", "p1", "--out", "x", "--images", "absent"), "absent"),
     ],
@@ -167,24 +175,28 @@ def test_unknown_names_are_refused_with_the_valid_ones(works, words, reason):
     ],
 )
 def test_errors_are_sentences_with_an_exit_code(works, monkeypatch, error, code, sentence):
-    def fails(plan, *, limit):
+    def fails(*_, **__):
         raise error
 
-    monkeypatch.setattr(run.execution, "execute", fails)
+    monkeypatch.setattr(make, "start", fails)
     got, _, err = osnb("run", works)
     assert got == code
     assert f"osnb: {sentence}" in err
     assert "Traceback" not in err
 
 
-def test_a_disk_that_is_full_fails_the_run_and_the_next_one_is_tried(works, monkeypatch):
+FULL = OSError(errno.ENOSPC, "No space left on device", "runs/x")
+
+
+@pytest.mark.parametrize("error", [FULL, ValueError("No space left on device: runs/x")])
+def test_a_full_disk_or_a_bad_file_fails_the_run_and_the_next_is_tried(works, monkeypatch, error):
     def fails(plan, *, limit):
-        raise OSError(errno.ENOSPC, "No space left on device", "runs/x")
+        raise error
 
     monkeypatch.setattr(run.execution, "execute", fails)
     code, out, _ = osnb("run", works, "--seeds", 2)
     assert code == 1
-    assert out.count("OSError: No space left on device: runs/x") == 2
+    assert out.count("Error: No space left on device: runs/x") == 2
     assert "0 done, 0 skipped, 2 failed" in out
 
 
@@ -221,6 +233,14 @@ def test_a_run_is_made_once_then_skipped_with_its_figures_given_back_then_forced
         assert out.startswith("[1/1] 00_works/small ")
         assert state in out
     assert str(project.folder / "figures") in out
+
+
+def test_data_lie_where_the_command_is_called(works, executed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OSNB_DATA", "sets")
+    assert osnb("run", works)[0] == 0
+    assert executed
+    assert os.environ["OSNB_DATA"] == str(tmp_path / "sets")
 
 
 def test_a_failed_run_is_told_with_its_cell_and_its_notebook(project):
@@ -485,6 +505,8 @@ def test_in_a_terminal_status_follows_runs_until_they_end(going, monkeypatch):
             record.write(directory, content | {"state": "done", "seconds": 61.0})
 
     monkeypatch.setattr(time, "sleep", sleep)
+    other = {"notebook": "00_works", "run": "other", "state": "queued", "host": "gone"}
+    record.write(directory.with_name("other"), content | other)
     shown = osnb("status")[1]
     assert naps == [1, 1, 1]
     assert shown.index("1 running") < shown.index("1 done")
@@ -520,6 +542,9 @@ def test_folders_and_globs_stand_for_their_files(works, project, executed):
         assert sorted(executed) == ["00_works/other", "00_works/small"]
     code, _, err = osnb("run", folder / "absent*.yaml")
     assert (code, err) == (2, f"osnb: no params file (*.yaml) is in {folder}/absent*.yaml\n")
+    bracketed = project.folder / "mine[1]" / "00_works" / "small.yaml"
+    bracketed.parent.mkdir(parents=True)
+    assert osnb("run", works.rename(bracketed))[0] == 0
 
 
 def test_how_every_run_ended_is_written_for_programs(works, project, tmp_path, monkeypatch):

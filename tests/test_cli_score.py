@@ -5,6 +5,7 @@ import json
 import os
 import re
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -244,6 +245,19 @@ def test_arrays_that_do_not_fit_are_refused(file, arrays, reason):
     assert reason in refused("a.npz")
 
 
+@pytest.mark.parametrize(
+    ("head", "byte", "value"),
+    [(b"PK\3\4", 60, 7), (b"PK\1\2", 8, 1), (b"PK\1\2", 10, 99)],
+    ids=["no deflate", "encrypted", "packed in an unknown way"],
+)
+def test_a_damaged_npz_file_is_refused(file, head, byte, value):
+    np.savez_compressed("a.npz", labels=np.arange(99), pred=np.arange(99))
+    content = bytearray(Path("a.npz").read_bytes())
+    content[content.index(head) + byte] = value
+    Path("a.npz").write_bytes(content)
+    assert "a.npz: is no npz file of plain arrays" in refused("a.npz")
+
+
 def test_an_npz_file_that_declares_more_than_there_is_memory_is_refused(file):
     sink = io.BytesIO()
     head = {"descr": "<f8", "fortran_order": False, "shape": (10**15,)}
@@ -292,6 +306,12 @@ def test_a_column_that_is_empty_is_no_score_and_that_is_said(file):
         assert "blank needs numbers" in refused(path, "--score", "blank")
 
 
+def test_text_in_another_code_than_utf8_is_refused(file):
+    rows = changed(label=["café"] * 60 + ["unknown"] * 60, pred="café")
+    rows.to_csv("a.csv", index=False, encoding="latin-1")
+    assert "column label is no text in UTF-8" in refused("a.csv")
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.npz"])
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(file, name):
     os.mkfifo(name)
@@ -315,6 +335,10 @@ def test_an_error_of_arrow_s_own_kind_is_a_sentence(file, monkeypatch):
         (("--score", "yours"), "needs a column yours; there are: sample, label"),
         (("--known", 2), "known=2 counts logits or texts, and there are none"),
         (("--resamples", 0), "need samples and resamples"),
+        (("--against", "a.csv", "--choose"), "one of --against, --conventions, --choose"),
+        (("--conventions", "--choose"), "one of --against, --conventions, --choose"),
+        (("--out", "a.csv"), "a.csv is read"),
+        (("--json", "a.csv"), "a.csv is read"),
     ],
 )
 def test_a_bad_option_is_refused(file, words, reason):
@@ -323,6 +347,11 @@ def test_a_bad_option_is_refused(file, words, reason):
 
 def test_classes_are_drawn_only_where_a_column_names_them(file):
     assert "needs a column class" in refused(file(frame().drop(columns="class")), "--unit", "class")
+    changed(**{"class": None}).to_parquet("a.parquet")
+    assert "needs a column class" in refused("a.parquet", "--unit", "class")
+    rows = changed(**{"class": [None, "a", "b"] * 40})
+    rows.to_parquet("a.parquet")
+    assert told("a.parquet", "--unit", "class")[1] == told(file(rows), "--unit", "class")[1]
 
 
 def test_a_file_of_an_unknown_suffix_is_refused_and_so_is_such_an_output(file):

@@ -150,6 +150,7 @@ def test_a_risk_that_cannot_be_kept_rejects_everything_and_says_so(files):
         (("--risk", 0.1, "--share", 2), "share needs a number in (0, 1); got 2"),
         (("--risk", 0.1, "--out", "v.txt"), "--out writes .csv"),
         (("--risk", 0.1, "--score", "yours"), "needs a column yours"),
+        (("--risk", 0.1, "--out", "a.csv"), "a.csv is read"),
         (("--risk", 0.1, "--test", "a.csv"), "--test needs samples that did not choose"),
         (("--risk", 0.1, "--test", "d.csv"), "d.csv has no score mine: see --score"),
     ],

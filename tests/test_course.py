@@ -179,6 +179,14 @@ def test_options_that_make_no_sense_are_refused_in_a_sentence(work, words, reaso
     assert err.count("\n") == 1
 
 
+def test_the_secret_of_a_term_need_not_stand_in_the_command(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setenv("OSNB_TERM", SECRET)
+    monkeypatch.setattr(course, "build_term", lambda *_, secret, learners: asked.append(secret))
+    assert osnb("--out", tmp_path / "T", "--learners", tmp_path / "l.csv")[0] == 0
+    assert asked == [SECRET]
+
+
 # Leaks
 
 

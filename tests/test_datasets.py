@@ -527,11 +527,9 @@ def test_scenes_that_are_classes_of_cifar100_are_not_tested(tmp_path):
     assert tested["wnid"].tolist() == ["scene-glacier", "scene-street"]
 
 
-def test_a_reader_may_have_a_folder_of_its_own(tmp_path, monkeypatch):
+def test_a_reader_may_have_a_folder_of_its_own(monkeypatch):
     monkeypatch.setenv("OSNB_DATA", "/common")
-    folders = tmp_path / "run.yaml"
-    folders.write_text("data: {cifar10: /one, textures: /with blank}")
-    text = workbook.params(folders)["data"]
+    text = "cifar10=/one 'textures=/with blank'"
     found = [str(workbook.data(text, name)) for name in ("cifar10", "textures", "svhn")]
     assert found == ["/one", "/with blank", "/common"]
     assert str(workbook.data("/all", "cifar10")) == "/all"

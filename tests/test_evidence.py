@@ -16,13 +16,14 @@ from osnb.base import workbook
 from osnb.evidence import drawings, kim2021, names, own, palechor2023, tables
 from osnb.evidence.across import (
     averaged,
+    gains,
     inside_splits,
     kendall_w,
     mean_over,
     over_splits,
     spearman,
 )
-from osnb.evidence.build import Missing, evidence
+from osnb.evidence.build import Evidence, Missing, evidence, of_places, units
 from osnb.evidence.names import ALL, TASKS, WITHOUT
 
 RUN = {"benchmark": "tinyimagenet", "protocol": "quickdraw_tinyimagenet", "split": 0, "seed": 0}
@@ -91,6 +92,19 @@ def rows_of(scores, task, source):
     }[task]
 
 
+@pytest.mark.parametrize(("size", "unit"), [("paper", "sample"), ("mini", "class")])
+def test_of_few_classes_the_papers_own_data_draw_images(runs, size, unit):
+    runs(size=size)
+    runs(size=size, place="elsewhere", benchmark="elsewhere")
+    drawn = {"resamples": 20, "seed": 3}
+    found, over = of_places(runs.frame(), "shifts", ["odin"], unit="class", **drawn)
+    expected = evidence(runs.frame(), "shifts", ["odin"], unit=unit, **drawn)
+    np.testing.assert_array_equal(found.column("auroc"), expected.column("auroc"))
+    assert over.to_dict() == {"tinyimagenet": unit, "elsewhere": unit}
+    over["elsewhere"] = "class"
+    assert units(over) == ("classes" if size == "mini" else "images (classes: elsewhere)")
+
+
 @pytest.mark.parametrize("tasks", ["roles", "unified", "cross"])
 def test_each_measure_of_each_task_is_the_one_by_hand(runs, tasks):
     scores = runs()
@@ -124,8 +138,11 @@ def test_measures_that_are_asked_for_alone_are_those_of_all(runs, tasks):
         evidence(runs.frame(), tasks, ["odin"], measures=["aurocs"], resamples=3)
 
 
-def test_gamma_is_equation_7_and_background_has_no_offset(runs):
-    plain, kept = runs(method="softmax"), runs(seed=1, method="background")
+@pytest.mark.parametrize(
+    "more", [{"loss": "background"}, {"training": "osrci"}, {"training": "proser"}]
+)
+def test_gamma_is_equation_7_and_more_outputs_than_known_classes_have_no_offset(runs, more):
+    plain, kept = runs(loss="softmax", training="plain"), runs(seed=1, **more)
     points = evidence(runs.frame(), "roles", ["odin"], resamples=0).points()
     for scores, run, offset in ((plain, "r0", 1 / 3), (kept, "r1", 0.0)):
         for task in ("negative", "unknown"):
@@ -383,6 +400,18 @@ def test_short_trainings_of_size_paper_are_said_and_no_others():
     assert kim2021.labelled(found, short)["trained"].tolist() == ["epochs 40 of 200", ""]
 
 
+def test_a_method_in_bfloat16_is_said_row_by_row():
+    runs = pd.DataFrame(
+        {"method": ["edl", "oe", "softmax"], "place": ["cifar", "imagenet", "cifar"]}
+    )
+    runs = runs.assign(precision=["bfloat16", "bfloat16", "float32"], size="paper")
+    rows = [("CIFAR", "EDL"), ("cifar", "OE"), ("ImageNet", "OE"), ("cifar", "ODIN")]
+    table = pd.DataFrame(rows, columns=["place", "printed"])
+    found = kim2021.labelled(table, {"cifar": "short"}, kim2021.in_bfloat16(runs))
+    assert found["trained"].tolist() == ["short, bfloat16", "short", "bfloat16", "short"]
+    assert kim2021.in_bfloat16(runs.assign(size="tiny")) == set()
+
+
 @pytest.mark.parametrize("place", ["cifar", "imagenet"])
 def test_a_stand_in_stands_for_a_set_of_the_printed_tables(place):
     assert set(kim2021.STANDS[place]) <= set(kim2021.SETS[place].values())
@@ -456,16 +485,29 @@ def test_table_2_and_differences_are_means_of_seeds_with_paired_intervals(runs):
     assert (gain.p, gain.run) == (metrics.p_value(mine - base), "r2 less r0, r1")
 
 
+def test_a_resample_without_a_number_speaks_neither_for_a_gain_nor_against_it():
+    told = np.array([0.0, -1.0, *range(1, 10)])
+    values = {"softmax": np.zeros(31), "mine": np.r_[0.5, told, [np.nan] * 19]}
+    values["none"] = np.full(31, np.nan)
+    keys = pd.DataFrame({"run": [*values], "method": [*values], "place": "p1"})
+    numbers = Evidence(keys, {"auroc": np.array([*values.values()])})
+    (gain,) = gains(numbers, "auroc", "place", key="method", of="softmax").itertuples()
+    assert (gain.method, gain.number) == ("mine", 0.5)
+    assert [gain.low, gain.high] == list(metrics.interval(np.r_[0.5, told])[1:])
+    assert gain.p == metrics.p_value(np.r_[0.5, told])
+
+
 def test_headlines_are_the_printed_numbers_of_table_2_beside_ours_in_the_order_of_protocols():
     printed = {name: palechor2023.printed_table_2(name) for name in ("last", "best")}
     both = {
         name: rows.assign(paper=rows["value"], ours=0.5)[::-1] for name, rows in printed.items()
     }
-    ends = {"benchmark": ["p1", "p1", "p2"], "run": ["a", "a", "b"], "method": "entropic"}
+    ends = {"benchmark": ["p1", "p1", "p3"], "run": ["a", "a", "b"], "method": "entropic"}
     history = pd.DataFrame(ends | {"gamma_minus": [0.9, 0.8, 0.6]})
     told = palechor2023.headlines(both, history)
     ends = [(row["paper"], row["ours"]) for row in told["table_2a"] if row["of"] == "figure_3"]
-    assert ends == [(None, 0.8), (None, 0.6)]  # the last epoch of each run, no number in print
+    # the last epoch of each run, no run of P2, no number in print
+    assert ends == [(None, 0.8), (None, None), (None, 0.6)]
     own = [row["paper"] for row in told["table_2a"] if row["of"] == "table_2a"]
     assert own == [0.667, 0.476, 0.568]  # Table 2a, EOS at FPR 0.1
     assert [row["ours"] for row in told["table_2b"]] == [0.5] * 3
@@ -580,15 +622,21 @@ def test_inside_splits_forgets_what_splits_differ_by_and_resamples_them():
     assert row.pooled_low <= row.pooled <= row.pooled_high
 
 
-def test_inside_splits_gives_no_interval_where_one_split_alone_has_a_number():
-    points = pd.DataFrame({"accuracy": [0.1, 0.2, 0.4, 0.3, 0.5, 0.6], "auroc": [3, 5, 4, 1, 1, 2]})
-    points = points.assign(panel="a", split=[0, 0, 0, 1, 2, 2])
+@pytest.mark.parametrize(("few", "has_ends"), [(3, True), (2, False)])
+def test_inside_splits_counts_what_enters_and_has_an_interval_from_three_splits_on(few, has_ends):
+    rng = np.random.default_rng(0)
+    split = np.repeat(range(4), [4, 5, few, 1])
+    points = pd.DataFrame(rng.random((len(split), 2)), columns=["accuracy", "auroc"])
+    points = points.assign(panel="a", split=split)
     (row,) = inside_splits(points, seed=1, resamples=50).itertuples()
-    assert row.rho == pytest.approx(stats.pearsonr([0.1, 0.2, 0.4], [3, 5, 4])[0])
-    assert np.isnan([row.low, row.high]).all()
-    assert row.pooled_low < row.pooled < row.pooled_high  # of two splits with two networks
-    (row,) = inside_splits(points[:4], seed=1, resamples=50).itertuples()
-    assert row.pooled == pytest.approx(row.rho)
+    whole = points[points["split"].isin([0, 1, 2] if has_ends else [0, 1])]
+    rhos = [stats.pearsonr(x["accuracy"], x["auroc"])[0] for _, x in whole.groupby("split")]
+    assert (row.points, row.splits) == (len(whole), len(rhos))
+    assert row.rho == pytest.approx(np.mean(rhos))
+    assert np.isfinite([row.low, row.high]).all() == has_ends
+    assert row.pooled_low < row.pooled < row.pooled_high
+    (row,) = inside_splits(points[split < 2], seed=1, resamples=50).itertuples()
+    assert np.isfinite([row.rho, row.pooled]).all()
     assert np.isnan([row.low, row.high, row.pooled_low, row.pooled_high]).all()
 
 

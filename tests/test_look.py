@@ -74,6 +74,20 @@ def test_a_run_json_that_says_strange_things_hides_no_other_run(change, values):
         assert osnb("show", "12_fixture_train/small")
 
 
+def test_json_holds_no_infinity_and_no_nan(change):
+    change(measures={"loss": float("nan"), "worst": [float("inf")]})
+    (found,) = json.loads(osnb("show", "small", "--json", "-"), parse_constant=pytest.fail).values()
+    assert found["measures"] == {"loss": None, "worst": [None]}
+
+
+def test_json_is_written_where_a_link_leads(change, tmp_path):
+    change()
+    (tmp_path / "link").symlink_to(tmp_path / "there.json")
+    osnb("show", "small", "--json", str(tmp_path / "link"))
+    assert (tmp_path / "link").is_symlink()
+    assert json.loads((tmp_path / "there.json").read_text())
+
+
 def test_a_measure_that_training_did_not_find_is_left_out(change):
     change(measures={"loss": None, "best": 0.5})
     assert "best 0.500" in osnb("status")

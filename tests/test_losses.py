@@ -1,6 +1,7 @@
 """Losses against a second voice in plain Python, hand-derived gradients, and laws."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -211,6 +212,17 @@ def test_huge_logits_stay_finite(name):
     assert logits.grad.isfinite().all()
 
 
+@pytest.mark.parametrize("name", losses.LOSSES)
+@pytest.mark.parametrize("shape", [(8,), (1,), (10,)])
+def test_labels_of_another_shape_are_refused_with_both(name, shape, batch):
+    logits, features, _ = batch
+    logits = logits[:, : columns(name)]
+    out = Outputs(logits, features, slack_of(logits))
+    loss = losses.LOSSES.bind(name, **SETTINGS)
+    with pytest.raises(ValueError, match=re.escape(f"labels {shape} for outputs (9, ")):
+        loss(out, torch.zeros(shape, dtype=torch.int64))
+
+
 def test_class_weights_are_equation_4():
     labels = torch.tensor([0] * 6 + [1] * 3 + [NEGATIVE])
     assert losses.class_weights(labels, classes=3).tolist() == pytest.approx(
@@ -221,3 +233,9 @@ def test_class_weights_are_equation_4():
 def test_class_weights_refuse_an_empty_class():
     with pytest.raises(ValueError, match=r"none of 4 has label \[2\]"):
         losses.class_weights(torch.tensor([0, 1, NEGATIVE]), classes=4)
+
+
+@pytest.mark.parametrize("odd", [-2, 2, 5])
+def test_class_weights_refuse_a_label_that_is_no_class(odd):
+    with pytest.raises(ValueError, match=rf"got \[{odd}\]"):
+        losses.class_weights(torch.tensor([0, 1, NEGATIVE, odd]), classes=3)

@@ -236,6 +236,17 @@ def test_the_optimizer_and_the_model_are_afterwards_as_wide_as_before(tmp_path):
     assert set(optimizer.state) == set(model.parameters())
 
 
+@pytest.mark.parametrize("name", ["arpl_cs", "vos"])
+def test_an_optimizer_that_was_used_before_begins_at_its_first_rate(name, tmp_path):
+    optimizer, rates = torch.optim.SGD((model := new_model()).parameters(), lr=0.1), []
+    how = {"optimizer": optimizer, "schedule": train.SCHEDULES["step"], "epochs": 2}
+    for folder in ("first", "second"):
+        history = fit(name, model, tmp_path / folder, Batches(2), **how)
+        rates.append(history["learning_rate"].tolist())
+    assert rates[0] == rates[1]
+    assert min(rates[0]) < 0.1
+
+
 @pytest.mark.parametrize("start", range(7))
 def test_passes_go_on_from_any_batch(start):
     passes = arpl_cs.Passes(Batches(3), 2)

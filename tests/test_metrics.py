@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -399,6 +400,7 @@ def test_bad_columns_are_refused_with_the_reason(metric, known, correct, unknown
     [
         (lambda: metrics.auroc(ONES, []), "3 known, 0 unknown"),
         (lambda: metrics.average_precision([], ONES), "0 known, 3 unknown"),
+        (lambda: metrics.auroc(torch.zeros(0), torch.ones(3)), "0 known, 3 unknown"),
         (lambda: metrics.fpr_at_tpr(ONES, ONES, tpr=0), r"tpr needs a rate in \(0, 1\]; got 0"),
         (lambda: metrics.ccr_at_fpr(ONES, RIGHT, ONES, fpr=10), r"fpr needs .* got 10"),
         (lambda: metrics.oscr(ONES, RIGHT, ONES, convention="vaze"), "exact, palechor, bisgin"),

@@ -84,6 +84,18 @@ def test_two_points_and_points_of_one_accuracy_have_no_rho(n, accuracy):
     assert found[["rho", "low", "high"]].isna().all(axis=None)
 
 
+def test_a_network_that_two_rules_read_is_one_of_the_three_that_a_rho_needs():
+    both = {name: column[[0, 0, 1]] for name, column in values().items()}
+    both["auroc"] = values()["auroc"][:3]
+    points = Evidence(pd.DataFrame({"run": ["a", "a", "b"]}), both)
+    table = rows(n=3)
+    _, found = across.correlations(points.at(table.assign(run=["a", "a", "b"])), *GROUP)
+    assert found["points"].tolist() == [3]
+    assert found[["rho", "low", "spearman"]].isna().all(axis=None)
+    _, found = across.correlations(points.at(table.assign(run=["a", "c", "b"])), *GROUP)
+    assert found["rho"].notna().all()  # two networks of one accuracy
+
+
 def test_printed_numbers_have_no_interval_and_no_rows_no_points():
     points, found = correlations(rows(), values(resamples=0))
     assert found["low"].isna().all()

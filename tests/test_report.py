@@ -379,10 +379,23 @@ def test_a_build_that_fails_says_why_and_leaves_the_report_as_it_was(built, monk
 def test_a_report_takes_the_place_of_the_one_before(project):
     (old := project.folder / "report" / "old.html").parent.mkdir()
     old.touch()
+    old.with_name("index.html").write_text(report.strange.MARKS[0])
     pages = ("index.md", b"# Index\n"), ("new.md", b"---\norphan: true\n---\n\n# New\n")
     made = report._site([*report.settings(), *pages], old.parent).with_name("new.html")
     assert made.is_file()
     assert not old.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["report", "report/thesis.tex", "report/docs/mine.md", "report/index.html"]
+)
+def test_nothing_but_a_report_is_replaced_by_one(project, name):
+    (mine := project.folder / name).parent.mkdir(parents=True, exist_ok=True)
+    mine.write_text("<title>Runs</title>")
+    for build in (report.strange.build, lambda: report._site(iter(()), project.folder / "report")):
+        with pytest.raises(ValueError, match="is no report of osnb"):
+            build()
+    assert mine.is_file()
 
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" onload="STOLEN()"><script>STOLEN()</script></svg>'

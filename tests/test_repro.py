@@ -65,6 +65,14 @@ def test_a_file_appears_when_it_is_whole(tmp_path):
     assert os.listdir(path.parent) == ["scores.csv"]
 
 
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_a_file_is_as_open_as_the_umask_says(tmp_path, mask):
+    code = "import sys\nfrom pathlib import Path\nfrom osnb.base import workbook\n"
+    code += "workbook.write_json(Path(sys.argv[1]), {})"
+    subprocess.run([sys.executable, "-c", code, tmp_path / "x.json"], umask=mask, check=True)
+    assert (tmp_path / "x.json").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
 def test_after_an_error_the_old_file_is_there_and_the_part_is_gone(tmp_path):
     path = tmp_path / "scores.csv"
     path.write_text("old")
@@ -348,6 +356,15 @@ def test_a_run_goes_on_if_its_code_was_held_against_the_goldens_meanwhile(made, 
     assert not runs.goes_on(directory, later | {"parameters": {"run": "small", "seed": 1}})
     workbook.write_json(directory / "begun.json", later)
     assert not runs.goes_on(directory, made("def mine():\n    return 3\n"))
+
+
+@pytest.mark.parametrize("text", ['{"goldens": {', "[]", "{}", '{"goldens": {"cells": 3}}', "\0"])
+def test_nothing_goes_on_with_a_damaged_folder(made, project, text):
+    directory, now = project.folder / "runs" / "90_it" / "small", made("def mine(): ...\n")
+    workbook.write_json(directory / "begun.json", now)
+    assert runs.goes_on(directory, now)
+    (directory / "begun.json").write_text(text)
+    assert not runs.goes_on(directory, now)
 
 
 # Parameters

@@ -282,6 +282,22 @@ def test_what_an_experiment_could_not_do_is_refused_before_it_starts(file, overr
     assert str(path) in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("key", "text", "meant"),
+    [
+        ("data", "all", "{here}/all"),
+        ("data", "cifar10=a svhn=/b textures=~/c", "cifar10={here}/a svhn=/b 'textures=~/c'"),
+        ("data", "/a/ ", "/a/ "),
+        ("machine", "workers=2 cache=c", "workers=2 cache=c cache={here}/c"),
+        ("machine", "cache=/c", "cache=/c"),
+    ],
+)
+def test_a_folder_means_the_same_in_that_of_a_kernel(key, text, meant, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan = run.plan(workbook.root() / "params" / f"{SOFTMAX}.yaml", {key: text})
+    assert plan.given[key] == plan.parameters[key] == meant.format(here=tmp_path)
+
+
 def test_settings_that_a_training_notebook_does_not_declare_go_into_its_overrides():
     file = workbook.root() / "params" / f"{SOFTMAX}.yaml"
     plan = run.plan(file, {"seed": "3", "epochs": "20"})
@@ -304,6 +320,24 @@ def test_a_run_without_its_data_fails_before_a_kernel_starts(project, monkeypatc
     (project.folder / "images").mkdir()
     (project.folder / "images" / "cifar10_jpeg.parquet").touch()
     assert run.lacking(plan) == ""
+
+
+def test_a_finished_run_stays_one_while_its_data_are_away(works, monkeypatch, no_kernel):
+    plan = run.plan(works)
+    record.write(plan.directory, plan.known | {"state": "done", "seconds": 3.0})
+    monkeypatch.setattr(run.execution, "lacking", lambda _: "the disk is away")
+    for _ in range(2):
+        assert run.once(plan, force=True)["error"]["value"] == "the disk is away"
+        assert record.read(plan.directory) == plan.known | {"state": "done", "seconds": 3.0}
+        record.queue(plan.directory, plan.known)  # as the next batch does first
+
+
+def test_a_run_that_another_process_is_making_is_not_said_to_have_failed(works):
+    plan = run.plan(works)
+    record.write(plan.directory, plan.known | record.owner() | {"state": "running"})
+    with record.lock(plan.directory):
+        assert run.not_run(plan, "it reads what failed")["state"] == "failed"
+        assert record.read(plan.directory)["state"] == "running"
 
 
 def test_the_data_of_benchmarks_that_a_notebook_looks_at_are_missed_too(tmp_path, monkeypatch):
@@ -393,6 +427,25 @@ def test_seconds_of_grace_that_are_no_number_are_refused_by_name():
     env = os.environ | {"OSNB_GRACE": "soon"}
     ended = subprocess.run(code, capture_output=True, text=True, env=env)
     assert "OSNB_GRACE is a number of seconds; got 'soon'" in ended.stderr
+
+
+@pytest.mark.parametrize("limit", [1e10, float("inf"), float("nan")])
+def test_a_time_limit_beyond_all_time_is_none(limit, monkeypatch):
+    raised = []
+    monkeypatch.setattr("threading.excepthook", raised.append)
+    with kernels.limited(limit) as reached:
+        time.sleep(0.05)
+        assert not reached()
+    assert raised == []
+    monkeypatch.setenv("OSNB_GRACE", str(limit))
+    assert kernels._grace() <= kernels.LONGEST
+
+
+def test_a_kernel_starts_where_the_temporary_folder_has_a_long_name(tmp_path, monkeypatch):
+    (long := tmp_path / ("x" * 100)).mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    with kernels.started(tmp_path) as kernel:
+        assert len(f"{kernel.folder}/kernel-5") <= 107
 
 
 def test_a_run_that_lost_a_file_or_a_part_of_one_is_not_done(works):
@@ -861,6 +914,13 @@ def test_running_is_interrupted_once_its_process_is_gone(tmp_path):
         for gone in ({"pid": 2**22 + 1}, {"began": content["began"] - 10}):  # a pid comes again
             record.write(directory, content | {"state": state} | gone)
             assert record.read(directory)["state"] == "interrupted"
+
+
+def test_a_run_goes_on_when_the_clock_is_set(monkeypatch):
+    before, create_time, boot_time = record.owner(), psutil.Process.create_time, psutil.boot_time()
+    monkeypatch.setattr(psutil.Process, "create_time", lambda process: create_time(process) + 1)
+    monkeypatch.setattr(psutil, "boot_time", lambda: boot_time + 1)
+    assert record.owner() == before
 
 
 def test_the_lock_tells_whether_a_run_of_another_host_goes_on(tmp_path):

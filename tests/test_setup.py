@@ -147,15 +147,52 @@ def test_an_audit_passes_where_there_is_no_hole_and_says_where_nothing_was_audit
     assert "--strict" in (tmp_path / "asked.txt").read_text()
 
 
-def test_too_old_a_python_is_named_in_a_sentence(tmp_path):
-    old = tmp_path / "python"
-    old.write_text("#!/bin/sh\nexit 1\n")
-    old.chmod(0o755)
+def make(folder, *words, **tools):
+    """`make WORDS` in a copy of the project's Makefile, with scripts under these names."""
     for name in ("Makefile", "requirements.lock", "pyproject.toml"):
-        (tmp_path / name).write_text((ROOT / name).read_text())
-    made = subprocess.run(
-        ["make", "quick", f"PYTHONS={old}"], cwd=tmp_path, capture_output=True, text=True, env=ENV
-    )
-    assert made.returncode == 2
-    assert "needs Python 3.11.5 or newer" in made.stderr
-    assert not (tmp_path / ".venv").exists()
+        (folder / name).write_text((ROOT / name).read_text())
+    for name, text in tools.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    how = {"cwd": folder, "capture_output": True, "text": True, "env": ENV}
+    return subprocess.run(["make", *words], **how)
+
+
+def test_too_old_a_python_is_named_in_a_sentence_and_no_environment_is_touched(tmp_path):
+    for there in (False, True):
+        made = make(tmp_path, "quick", "PYTHONS=./python", python="exit 1")
+        assert made.returncode == 2
+        assert "needs Python 3.11.5 or newer" in made.stderr
+        assert (tmp_path / ".venv").exists() == there
+        (tmp_path / ".venv").mkdir(exist_ok=True)
+
+
+def test_the_environment_of_another_is_moved_and_an_unfinished_one_made_anew(tmp_path):
+    (tmp_path / ".venv" / "mine").mkdir(parents=True)
+    for _ in range(2):  # pip is missing: neither is finished
+        assert make(tmp_path, "quick", "PYTHONS=./python", python="exit 0").returncode == 2
+        assert (tmp_path / ".venv.before" / "mine").exists()
+        assert not (tmp_path / ".venv" / "half").exists()
+        (tmp_path / ".venv" / "half").touch()
+    (tmp_path / ".venv" / "ours").unlink()
+    made = make(tmp_path, "quick", "PYTHONS=./python", python="exit 0")
+    assert "move one of them away" in made.stderr
+    assert (tmp_path / ".venv" / "half").exists()
+
+
+def test_a_folder_may_have_a_blank_in_its_name(tmp_path):
+    folder = tmp_path / "with blank"
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    (folder / ".venv" / "ready").write_text(f"{folder}\n")
+    tools = {".venv/bin/osnb": "", ".venv/bin/python": ""}
+    tools[".venv/bin/jupyter"] = 'echo "$OSNB_OUT" >out; echo "$2" >root'
+    assert make(folder, "lab", **tools).returncode == 0
+    assert (folder / "out").read_text() == f"{folder}/learn\n"
+    assert (folder / "root").read_text() == f"--ServerApp.root_dir={folder}/learn\n"
+
+
+def test_seeds_that_make_does_not_know_are_refused():
+    assert "--repeats" in planned("reproduce", "SEEDS=all")
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        planned("reproduce", "SEEDS=3")
+    assert "SEEDS is all" in refused.value.stderr

@@ -284,6 +284,9 @@ def test_an_interval_and_the_spread_over_seeds_stand_under_heads_that_tell_them_
     assert rows["95 % over classes"].tolist() == ["[0.30, 0.45]", "[0.20, 0.41]", "-"]
     assert rows["sd over seeds"].tolist() == ["0.01 (3)", "one seed", "-"]
     assert not {"low", "high", "over", "sd_seeds", "seeds"} & set(rows)
+    rows = tables.shown(uncertain(), digits=2, sd_over="runs")  # such as those of other splits
+    assert rows["sd over runs"].tolist() == ["0.01 (3)", "one run", "-"]
+    assert "& sd over runs &" in tables.latex(uncertain(), sd_over="runs")
 
 
 def test_latex_has_the_same_cells_and_reads_special_characters_as_text():

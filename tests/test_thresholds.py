@@ -116,6 +116,12 @@ def test_no_share_is_below_0_or_above_1(count):
         metrics.exact_interval(count, 3)
 
 
+@pytest.mark.parametrize("level", [0, 1, 95, np.nan])
+def test_no_interval_is_of_a_level_outside_0_and_1(level):
+    with pytest.raises(ValueError, match="level needs"):
+        metrics.exact_interval(1, 3, level=level)
+
+
 def test_a_promise_that_there_is_not_is_refused_by_its_name():
     with pytest.raises(ValueError, match="promise is one of bound, conformal; got 'always'"):
         metrics.tpr_threshold(np.arange(100.0), tpr=0.9, promise="always")

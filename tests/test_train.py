@@ -300,6 +300,21 @@ def test_predict_keeps_the_order_and_turns_dropout_off():
     assert out.logits.dtype == out.features.dtype == np.float32
 
 
+def test_a_network_that_gives_no_features_has_none():
+    model = new_model()
+    whole = model.forward
+    model.forward = lambda images: whole(images)._replace(features=())
+    out = train.predict(model, in_order)
+    assert out.features == ()
+    assert out.logits.shape == (50, 3)
+
+
+def test_a_network_that_gives_logits_alone_is_refused():
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
+    with pytest.raises(ValueError, match=r"need Outputs.* got Tensor"):
+        train.predict(model, lambda _: [(IMAGES[:2], LABELS[:2])])
+
+
 def test_a_mirrored_answer_is_the_mean_of_two():
     torch.manual_seed(0)
     model = models.conv(classes=3, width=4, features=5)

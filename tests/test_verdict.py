@@ -86,9 +86,15 @@ def test_weights_in_a_file_give_the_verdicts_of_their_run(photos, small):  # noq
             "no score 'x': there are max_softmax, max_softmax_log_odds, max_logit",
         ),
         (["photos", "small", "--threshold", "nan"], "--threshold needs a number; got nan"),
+        (["photos", "small", "--threshold", "1", "--share", ".5"], "--share goes with --tpr"),
+        (
+            ["photos/list.csv", "small", "--tpr", ".9", "--out", "photos/list.csv"],
+            "list.csv is read",
+        ),
         (["photos", "small", "--tpr", "1.5"], "needs a number in (0, 1); got 1.5"),
     ],
 )
-def test_what_cannot_be_decided_is_refused(words, reason, photos):
+def test_what_cannot_be_decided_is_refused(words, reason, photos, out):  # noqa: F811
+    (out / "photos" / "list.csv").touch()
     code, _, why = osnb("verdict", *words)
     assert (code, reason in why) == (2, True), why

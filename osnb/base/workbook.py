@@ -36,6 +36,9 @@ LARGE, RATIO = 64 << 20, 200  # of a zip's member larger than LARGE: its bytes b
 GROWS = f"would grow more than {RATIO}-fold when it is unpacked"
 REGIONS = {"SOLUTION": "...", "HIDDEN TESTS": None}  # what stands in a region's place
 
+UMASK = os.umask(0o077)  # asked once: to ask is to set it, for all threads
+os.umask(UMASK)
+
 
 def root() -> Path:
     """The project's folder, whatever the working folder: the nearest one with pyproject.toml.
@@ -88,14 +91,28 @@ def data(folder: str, reader: str = "") -> Path:
         folder: its path, or "cifar10=/a textures=/b" for readers whose data lie elsewhere.
         reader: whose folder.
     """
+    own = _folders(folder)
+    folder = own.get(reader, "") if own else folder
+    folder = folder or os.environ.get("OSNB_DATA") or root() / "data"
+    return Path(os.path.expanduser(folder)).resolve()
+
+
+def anywhere(folder: str) -> str:
+    """A text for `data` that means the same in another working folder, such as a kernel's."""
+    own, here = _folders(folder) or {"": folder}, os.getcwd()
+    placed = {k: v if v[:1] in ("", "~") else os.path.join(here, v) for k, v in own.items()}
+    if placed == own:
+        return folder
+    return placed.get("") or shlex.join(f"{k}={v}" for k, v in placed.items())
+
+
+def _folders(folder: str) -> dict[str, str]:
+    """The folders of single readers in a text for `data`; none in one that is a folder."""
     try:
         words = shlex.split(folder) if re.match(r"\w+=", folder) else []
     except ValueError as error:
         raise ValueError(f"data is a folder, or READER=FOLDER ...; {error} in {folder!r}") from None
-    own = dict(word.partition("=")[::2] for word in words)
-    folder = own.get(reader, "") if own else folder
-    folder = folder or os.environ.get("OSNB_DATA") or root() / "data"
-    return Path(os.path.expanduser(folder)).resolve()
+    return dict(word.partition("=")[::2] for word in words)
 
 
 def experiments(notebook: str) -> dict[str, dict[str, Any]]:
@@ -138,7 +155,7 @@ def writing(path: Path) -> Iterator[Path]:
         yield aside
         with aside.open("rb+") as file:
             os.fsync(file.fileno())
-        aside.chmod(0o644)
+        aside.chmod(0o666 & ~UMASK)
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
@@ -343,14 +360,10 @@ def _literal(notebook: Path, name: str, node: ast.expr) -> Any:
 
 
 def params(file: Path) -> dict[str, Any]:
-    """The content of a params file, read with the safe loader; folders as `data` spells them."""
+    """The content of a params file, read with the safe loader."""
     import yaml
 
-    content = yaml.safe_load(Path(file).read_text()) or {}
-    if isinstance(content.get("data"), dict):
-        folders = content["data"].items()
-        content["data"] = shlex.join(f"{reader}={folder}" for reader, folder in folders)
-    return content
+    return yaml.safe_load(Path(file).read_text()) or {}
 
 
 def variant(name: str, base: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:

@@ -16,11 +16,12 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -86,10 +87,10 @@ def carry_out(
 
 
 def made(plan: Plan, **how: Any) -> End | None:
-    """As `once`, and a disk that is full or gone fails the run and not the batch."""
+    """As `once`, and a full disk or a damaged file fails the run and not the batch."""
     try:
         return once(plan, **how)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         return failed(error)
 
 
@@ -101,7 +102,7 @@ def engine(
     tls: Path | None = None,
     slurm: Path | None = None,
     told: Callable = print,
-):
+) -> AbstractContextManager[Spread]:
     """A context that gives what makes runs: here one after another, or spread over workers.
 
     Args:
@@ -364,7 +365,7 @@ def _track() -> None:
             signal.signal(sign, handler)
 
 
-def encrypted(address: str, tls: Path | None):
+def encrypted(address: str, tls: Path | None) -> Any:
     """dask's security for a scheduler at tls://host:port, or tcp:// on this machine alone.
 
     Args:
@@ -410,7 +411,7 @@ def connected(address: str, tls: Path | None, held) -> Iterator[Spread]:
         yield over(client)
 
 
-def security(tls: Path | None):
+def security(tls: Path | None) -> Any:
     """dask's, from a folder of certificates; from its own configuration if there is none."""
     from distributed import Security
 
@@ -427,7 +428,7 @@ def security(tls: Path | None):
 # Workers that are jobs of Slurm
 
 
-def library():
+def library() -> ModuleType:
     """The module `dask_jobqueue.slurm`, whose import would turn every later Ctrl-C into an exit."""
     before = signal.getsignal(signal.SIGINT)
     try:
@@ -496,7 +497,7 @@ def jobs(options: dict[str, Any], tls: Path) -> Iterator[Spread]:
         yield over(client)
 
 
-def cluster(options: dict[str, Any], tls: Path):
+def cluster(options: dict[str, Any], tls: Path) -> Any:
     """A SLURMCluster; a job books `job_cpu` cores, but its worker makes one run at a time."""
     scheduler = NO_PAGE | options.get("scheduler_options", {})
     fixed = {"cores": 1, "processes": 1, "protocol": "tls://", "scheduler_options": scheduler}

@@ -145,7 +145,7 @@ def hold() -> bool:
 
 @cache
 def _hold(file: Path) -> bool:
-    parsed, *raw = file.read_text(encoding="utf8").split()
+    parsed, *raw = file.read_text(encoding="utf8").split() or [""]
     return digest(*_numerical()) in raw or numerical() == parsed
 
 

@@ -206,10 +206,10 @@ def _has_owner(directory: Path, found: Mapping[str, Any]) -> bool:
     return True
 
 
-@cache
-def _boot() -> float:
-    """Seconds since the epoch; asked once, since it moves with the clock."""
-    return psutil.boot_time()
+def going(run: Mapping[str, Any]) -> bool:
+    """Whether a run is being made or waits for it; what another host queued may wait for ever."""
+    state = run.get("state")
+    return state == "running" or (state == "queued" and run["host"] == platform.node())
 
 
 def began(pid: int) -> float | None:
@@ -217,8 +217,9 @@ def began(pid: int) -> float | None:
 
     Another process with the same number has another time.
     """
+    boot = psutil.boot_time()  # first: psutil 6 reckons with the last that was asked for
     try:
-        return round(psutil.Process(pid).create_time() - _boot(), 1)
+        return round(psutil.Process(pid).create_time() - boot, 1)
     except (psutil.Error, ValueError):  # a pid below 0
         return None
 

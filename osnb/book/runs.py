@@ -163,12 +163,21 @@ def begin(notebook: str, names: Mapping[str, Any]) -> Run:
 
 def goes_on(directory: Path, begun: Mapping[str, Any]) -> bool:
     """Whether a run that follows from `begun` goes on with what lies in its folder."""
-    file = directory / BEGUN
-    if not file.is_file():
-        return False
-    then, now = json.loads(file.read_text()), json.loads(json.dumps(begun))
+    then, now = _begun(directory / BEGUN), json.loads(json.dumps(begun))
     alike = {**then, "goldens": {}} == {**now, "goldens": {}}
     return alike and (then["goldens"] == now["goldens"] or _held_since(directory, then["goldens"]))
+
+
+def _begun(file: Path) -> dict[str, Any]:
+    """What the files of a run's folder follow from; nothing if nobody said so, or it is damaged."""
+    if not file.is_file():
+        return {}
+    try:
+        found = json.loads(file.read_text(encoding="utf8"))
+        whole = all(isinstance(each, str) for each in found["goldens"].values())
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+    return found if whole else {}
 
 
 def _held_since(directory: Path, goldens: Mapping[str, str]) -> bool:

@@ -156,8 +156,8 @@ def gains(
             one - other.
 
     Returns:
-        `by`, `key`, number, low and high (95 % of the resamples) and p (two-sided), NaN without
-        resamples; run ("these less those").
+        `by`, `key`, number, low and high (95 % of the resamples) and p (two-sided), of the
+        resamples that have a number, NaN without any; run ("these less those").
     """
     means, rows = averaged(numbers, *by, key), []
     column = means.column(measure)
@@ -165,19 +165,26 @@ def gains(
         for base in part.index[part[key] == of]:
             for at in part.index.drop(base):
                 one, other = column[at], column[base]
-                gain = (other - one) / other if share else one - other
+                gain = counted((other - one) / other if share else one - other)
+                if np.isnan(gain[0]):
+                    continue
                 names = f"{part.loc[at, 'run']} less {part.loc[base, 'run']}"
                 row = part.loc[at, [*by, key]].to_dict() | _ends(gain)
-                p = metrics.p_value(gain) if numbers.resamples else np.nan
+                p = metrics.p_value(gain) if len(gain) > 1 else np.nan
                 rows.append(row | {"p": p, "run": names})
     columns = [*by, key, "number", "low", "high", "p", "run"]
-    return pd.DataFrame(rows, columns=columns).dropna(subset="number", ignore_index=True)
+    return pd.DataFrame(rows, columns=columns)
+
+
+def counted(values: np.ndarray) -> np.ndarray:
+    """A number, and those of its resamples that have one."""
+    return values[np.r_[True, ~np.isnan(values[1:])]]
 
 
 def _ends(values: np.ndarray) -> dict[str, float]:
     """A number and its interval, resamples without a number left out; NaN if there are none."""
-    kept = values[1:][~np.isnan(values[1:])]
-    ends = metrics.interval(np.r_[values[0], kept])[1:] if len(kept) else (np.nan, np.nan)
+    kept = counted(values)
+    ends = metrics.interval(kept)[1:] if len(kept) > 1 else (np.nan, np.nan)
     return dict(zip(("number", "low", "high"), (values[0], *ends), strict=True))
 
 
@@ -240,8 +247,8 @@ def correlations(numbers: Evidence, *by: str) -> tuple[pd.DataFrame, pd.DataFram
     Returns:
         The points: `by`, rows (how many it is the mean of), and of both measures the number,
         <measure>_low and <measure>_high (95 %). The panels: `RHO`, Pearson's rho and Spearman's;
-        NaN below three points, or if one measure does not vary, and without resamples for low
-        and high.
+        NaN below three networks (points of one run and one accuracy are one network, which two
+        rules read), or if one measure does not vary, and without resamples for low and high.
 
     Raises:
         ValueError: a key or a measure is missing.
@@ -251,12 +258,15 @@ def correlations(numbers: Evidence, *by: str) -> tuple[pd.DataFrame, pd.DataFram
     if missing or "panel" not in by:
         raise ValueError(f"need panel, accuracy and auroc, and {', '.join(by)}; missing {missing}")
     means = averaged(numbers, *by)
-    points, panels = means.keys[[*by, "rows"]], []
+    points, runs, panels = means.keys[[*by, "rows"]], means.keys["run"], []
     for name in ("accuracy", "auroc"):
         ends = means.table(name)[[name, "low", "high"]]
         points = points.join(ends.add_prefix(f"{name}_").rename(columns={f"{name}_{name}": name}))
     for panel, at in points.groupby("panel", sort=False).indices.items():
         sides = [means.values[name][at] for name in ("accuracy", "auroc")]
+        networks = {*zip(runs.iloc[at], sides[0][:, 0], strict=True)}
+        if len(networks) < FEW:
+            sides = [np.full_like(side, np.nan) for side in sides]
         rho, ranked = _ends(pearson(*sides)), spearman(*(side[:, :1] for side in sides))
         panels.append([panel, len(at), *rho.values(), ranked[0]])
     return points, pd.DataFrame(panels, columns=RHO)
@@ -265,7 +275,7 @@ def correlations(numbers: Evidence, *by: str) -> tuple[pd.DataFrame, pd.DataFram
 def inside_splits(points: pd.DataFrame, *, seed: int, resamples: int) -> pd.DataFrame:
     """How accuracy and AUROC correlate over networks of one split, where unknowns are the same.
 
-    The interval is that of resampled splits; one split alone has none. `pooled` is Pearson's rho
+    The interval is that of resampled splits; fewer than three have none. `pooled` is Pearson's rho
     of the differences from the mean of a network's split, which takes two networks in a split,
     where a rho takes three.
 
@@ -275,26 +285,28 @@ def inside_splits(points: pd.DataFrame, *, seed: int, resamples: int) -> pd.Data
         resamples: their number.
 
     Returns:
-        A row for each panel, in order of appearance: panel, points, splits (their numbers), rho
-        (the mean over the splits of three networks or more; NaN if there is none), low, high,
-        pooled, pooled_low, pooled_high and each (as text, the rho of every split that has one).
+        A row for each panel, in order of appearance: panel, points and splits (how many rho is
+        of), rho (the mean over the splits of three networks or more; NaN if there is none), low,
+        high, pooled, pooled_low, pooled_high and each (as text, the rho of every split that has
+        one).
     """
     rows, rng = [], np.random.default_rng(seed)
     for panel, part in points.groupby("panel", sort=False):
         pairs = [one[["accuracy", "auroc"]].to_numpy().T for _, one in part.groupby("split")]
+        many = np.array([pair.shape[1] for pair in pairs])
         rho = np.array([pearson(x[:, None], y[:, None])[0] for x, y in pairs])
-        spreads = [pair.shape[1] * np.cov(*pair, ddof=0) for pair in pairs]
+        spreads = [n * np.cov(*pair, ddof=0) for n, pair in zip(many, pairs, strict=True)]
         xx, xy, yy = np.array([spread[[0, 0, 1], [0, 1, 1]] for spread in spreads]).T
         draws = rng.integers(len(pairs), size=(resamples, len(pairs)))
         at = np.vstack([np.arange(len(pairs)), draws])
         has = ~np.isnan(rho)
         mean = _share(np.where(has, rho, 0.0)[at].sum(axis=1), has[at].sum(axis=1))
         pooled = _share(xy[at].sum(axis=1), np.sqrt(xx[at].sum(axis=1) * yy[at].sum(axis=1)))
-        both = (mean, has), (pooled, [pair.shape[1] > 1 for pair in pairs])
-        ends = [x for y, one in both for x in _ends(y if sum(one) > 1 else y[:1]).values()]
+        both = (mean, has), (pooled, many > 1)
+        ends = [x for y, one in both for x in _ends(y if sum(one) >= FEW else y[:1]).values()]
         named = zip(part.groupby("split").groups, rho, strict=True)
         each = ", ".join(f"{split}: {x:.3f}" for split, x in named if x == x)
-        rows.append((panel, len(part), len(pairs), *ends, each))
+        rows.append((panel, many[has].sum(), has.sum(), *ends, each))
     columns = [*RHO[:2], "splits", *RHO[2:5], "pooled", "pooled_low", "pooled_high", "each"]
     return pd.DataFrame(rows, columns=columns)
 

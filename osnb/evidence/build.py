@@ -18,6 +18,8 @@ from osnb.evidence.names import CCR, CONFIDENCE, TASKS, Part, Tasks, printed_as
 
 OF_RUN = ["run", "size", "benchmark", "place", "split", "network", "regime", "method", "seed"]
 KEYS = [*OF_RUN, "rule", "printed", "task", "source"]
+MANY = 20  # classes of a role from which on other classes are drawn, not images
+MORE = {"background", "osrci", "proser"}  # loss and trainings of more outputs, as `Parts.outputs`
 NAMES = {"oscr_area": "oscr"} | {name.replace("at_", "at_fpr_"): name for name in CCR}
 
 
@@ -35,7 +37,8 @@ class Evidence:
 
     Attributes:
         keys: n rows of text; the first column names the run or the printed table, the others say
-            what the row is of, see `osnb.evidence.build.KEYS`.
+            what the row is of, see `osnb.evidence.build.KEYS`. Where measures of one thing stand
+            in several tables, a row is of one, its key `measure`.
         values: (n, 1 + R) float64 of each measure, rates in [0, 1]. Column 0 is the number
             itself, the others are its resamples; R = 0 in print. NaN is a dash.
         used: the rows read so far, by position.
@@ -85,7 +88,8 @@ class Evidence:
         Raises:
             Missing: as a call.
         """
-        at = np.flatnonzero(self.fits(**where))
+        one = {"measure": measure} if "measure" in self.keys else {}
+        at = np.flatnonzero(self.fits(**where, **one))
         numbers = self.column(measure)[at]
         if not len(numbers) or np.isnan(numbers).any():
             raise Missing(f"no {measure} of {', '.join(where.values())}")
@@ -207,6 +211,28 @@ def evidence(
     return Evidence(pd.DataFrame(keys, columns=KEYS), stacked)
 
 
+def of_places(
+    runs: pd.DataFrame, tasks: str, rules: str | Sequence[str], *, unit: str, **draws: Any
+) -> tuple[Evidence, pd.Series]:
+    """As `evidence`; and the unit that was drawn, by place.
+
+    Of the papers' own data images are drawn where a role has fewer than `MANY` classes: of so few
+    an interval over other classes says little.
+    """
+    tested = runs.groupby("place", sort=False)["path"].first().map(tables.read)
+    fewest = tested.map(lambda rows: rows.groupby("role")["class"].nunique().min())
+    over = fewest.map(lambda n: "sample" if n < MANY and (runs["size"] == "paper").all() else unit)
+    parts = runs.groupby(runs["place"].map(over), sort=False)
+    each = [evidence(part, tasks, rules, unit=one, **draws) for one, part in parts]
+    return sum(each[1:], each[0]), over
+
+
+def units(over: pd.Series) -> str:
+    """The units of `of_places` in words: "classes", or "images (classes: tinyimagenet)"."""
+    classes = ", ".join(over.index[over == "class"]) or "none"
+    return "classes" if (over == "class").all() else f"images (classes: {classes})"
+
+
 def _asked(tasks: Tasks, measures: Sequence[str]) -> Tasks:
     """The tasks, asked for these measures alone; for all if none are named."""
     there = {name for names in tasks.asked.values() for name in names}
@@ -281,8 +307,9 @@ def _measured(
 def _confidence(
     run: Mapping[str, Any], known: pd.DataFrame, part: Part, weights: tuple
 ) -> dict[str, np.ndarray]:
-    """gamma_plus, gamma_minus, fpr_at_0.5; a network with a background class has no offset."""
-    offset = 0.0 if run["method"] == "background" else 1 / (known["label"].max() + 1)
+    """gamma_plus, gamma_minus, fpr_at_0.5; a network of more outputs than K has no offset."""
+    has_more = not MORE.isdisjoint((run.get("loss"), run.get("training")))
+    offset = 0.0 if has_more else 1 / (known["label"].max() + 1)
     target, largest = known["target"], part.rows["max_softmax"]
     gamma = metrics.bootstrap_confidence(target, largest, offset=offset, weights=weights)
     sure = weights[1] @ (largest >= 0.5).to_numpy(float) / weights[1].sum(axis=1)

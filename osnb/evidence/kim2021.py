@@ -1,5 +1,6 @@
 """Tables 2, 5 and 6 of Kim et al. 2021: results, the sets and the pools that they are of."""
 
+from collections.abc import Collection
 from functools import partial
 
 import numpy as np
@@ -104,17 +105,35 @@ def shortened(runs: pd.DataFrame) -> dict[str, str]:
     return {at: f"epochs {n} of {EPOCHS[at]}" for at, n in least.items() if n < EPOCHS[at]}
 
 
-def labelled(table: pd.DataFrame, short: dict[str, str]) -> pd.DataFrame:
-    """A table, with a column `trained` if some of its places (in any case) are in `shortened`.
+def in_bfloat16(runs: pd.DataFrame) -> set[tuple[str, str]]:
+    """Place and printed name, in lower case, of methods with a run of size paper in bfloat16.
+
+    Args:
+        runs: from `names.in_print`.
+    """
+    methods = tables.texts("kim2021", "rows")[["method", "printed"]]
+    rows = runs.query("size == 'paper' and precision == 'bfloat16'").merge(methods, on="method")
+    return set(zip(rows["place"], rows["printed"], strict=True))
+
+
+def labelled(
+    table: pd.DataFrame, short: dict[str, str], bfloat16: Collection[tuple[str, str]] = ()
+) -> pd.DataFrame:
+    """A table, with a column `trained` if some of its rows were trained otherwise than in print.
 
     A row that was not run has nothing there.
 
     Args:
-        table: has the column place or where, as findings have it.
+        table: has the column place or where, as findings have it; printed, if a row is of one
+            method; both in any case.
         short: from `shortened`.
+        bfloat16: from `in_bfloat16`.
     """
-    places = table["place" if "place" in table else "where"]
-    trained = places.str.lower().map(lambda place: short.get(place, ""))
+    places = table["place" if "place" in table else "where"].str.lower()
+    trained = places.map(lambda place: short.get(place, ""))
+    names = table.get("printed", places).astype(str).str.lower()
+    coarse = [row in bfloat16 for row in zip(places, names, strict=True)]
+    trained = trained.mask(coarse, (trained + ", bfloat16").str.removeprefix(", "))
     trained = trained.mask(table.filter(["run", "ours"]).eq("not run").any(axis=1), "")
     return table.assign(trained=trained) if trained.any() else table
 

@@ -17,11 +17,10 @@ import pandas as pd
 from osnb import metrics
 from osnb.base import stamps
 from osnb.evidence import across, claims, kim2021, names, tables
-from osnb.evidence.build import evidence
+from osnb.evidence.build import MANY, evidence
 from osnb.evidence.names import TASKS, UNKNOWN
 from osnb.experiment import layers
 
-MANY = 20  # classes on either side of a cell from which on other classes are drawn, not images
 POINT = 0.01
 KEY = ["place", "split", "printed", "task", "source", "metric"]
 OURS = [*KEY, "method", "own", "low", "high", "unit", "sd", "of", "own_epochs", "precision"]

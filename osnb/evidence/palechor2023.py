@@ -132,7 +132,7 @@ def headlines(both: Mapping[str, pd.DataFrame], history: pd.DataFrame) -> dict[s
         last += tables.headline(what, rows["paper"], rows["ours"], of=artefact)
     ends = history[history["method"] == "entropic"].groupby(["benchmark", "run"])["gamma_minus"]
     what = "entropic: gamma_minus on validation negatives, last epoch"
-    means = ends.last().groupby("benchmark").mean()
+    means = ends.last().groupby("benchmark").mean().reindex(["p1", "p2", "p3"])
     last += tables.headline(what, np.nan, means, of="figure_3")
     rows = both["best"].query("method == 'entropic' and number == 'ccr_at_0.1'")
     best = tables.headline("entropic: ccr_at_0.1, best epoch", rows["paper"], rows["ours"])

@@ -248,11 +248,12 @@ def headline(
     return [row | ({"of": of} if of else {}) for row in rows.to_dict("records")]
 
 
-def shown(frame: pd.DataFrame, *, digits: int = 3) -> pd.DataFrame:
+def shown(frame: pd.DataFrame, *, digits: int = 3, sd_over: str = "seeds") -> pd.DataFrame:
     """A frame to be read: an interval in one column, whose head says what was resampled.
 
     Columns low, high and over become "95 % over classes" (or samples), a bootstrap interval;
-    sd_seeds and seeds become "sd over seeds", a standard deviation. The two are never one.
+    sd_seeds and seeds become "sd over seeds", a standard deviation. The two are never one. Where
+    what counts as seeds are runs of other splits too, `sd_over` is "runs".
     Numbers are rounded; NaN, a dash in print or a number that is not there, is "-".
     """
     cells = {}
@@ -263,15 +264,16 @@ def shown(frame: pd.DataFrame, *, digits: int = 3) -> pd.DataFrame:
             cells[f"95 % over {units}"] = [_range(*pair, digits) for pair in ends]
         elif name == "sd_seeds":
             pairs = zip(column, frame["seeds"], strict=True)
-            cells["sd over seeds"] = [_spread(sd, seeds, digits) for sd, seeds in pairs]
+            one = f"one {sd_over.removesuffix('s')}"
+            cells[f"sd over {sd_over}"] = [_spread(*pair, digits, one) for pair in pairs]
         elif name not in {"high", "over", "seeds"}:
             cells[name] = [_cell(value, digits) for value in column]
     return pd.DataFrame(cells)
 
 
-def latex(frame: pd.DataFrame, *, digits: int = 3) -> str:
+def latex(frame: pd.DataFrame, *, digits: int = 3, sd_over: str = "seeds") -> str:
     """`shown` as a LaTeX tabular with booktabs rules."""
-    return shown(frame, digits=digits).to_latex(index=False, escape=True)
+    return shown(frame, digits=digits, sd_over=sd_over).to_latex(index=False, escape=True)
 
 
 def _cell(value: Any, digits: int) -> str:
@@ -284,9 +286,9 @@ def _range(low: float, high: float, digits: int) -> str:
     return "-" if np.isnan(low) else f"[{low:.{digits}f}, {high:.{digits}f}]"
 
 
-def _spread(sd: float, seeds: float, digits: int) -> str:
+def _spread(sd: float, seeds: float, digits: int, one: str) -> str:
     if np.isnan(sd):
-        return "one seed" if seeds == 1 else "-"
+        return one if seeds == 1 else "-"
     return f"{sd:.{digits}f} ({seeds:.0f})"
 
 

@@ -128,10 +128,14 @@ def rules(found: Mapping[str, np.ndarray]) -> dict[str, Callable[[Seen], Callabl
 def _best(
     fit, fixed: Mapping, name: str, grid: tuple, sides: list[Outputs], seen: Seen
 ) -> Callable:
-    """The rule with the setting that tells known from negative best, the first of several."""
+    """The rule with the setting that tells known from negative best, the first of several.
+
+    Where none of them fits, such as a dim of few features, it is the source's.
+    """
     of_known = np.asarray(seen.labels) >= 0
     most = {"k": of_known.sum(), "dim": seen.out.features.shape[1] - 1}.get(name, np.inf)
     fitted = [fit(seen, **fixed, **{name: value}) for value in grid if value <= most]
+    fitted = fitted or [FITTED[fit.__name__](seen)]
     found = [metrics.auroc(*(rule(out, known=seen.known) for out in sides)) for rule in fitted]
     return fitted[int(np.argmax(found))]
 

@@ -85,8 +85,8 @@ def bootstrap_summary(
         These names, (1 + R,) each, in the order of `summary`; row 0 is `summary` itself.
 
     Raises:
-        ValueError: an input is empty, a score is NaN, the shapes do not fit, both roles have
-            the same draws, or a name is none of `summary`.
+        ValueError: an input is empty, a score is NaN, the shapes do not fit, weights are no
+            integers, both roles have the same draws, or a name is none of `summary`.
     """
     both(known, unknown)
     if odd := {*names} - {*MEASURES}:
@@ -119,10 +119,11 @@ def bootstrap_oscr(
         (1 + R, F) in [0, accuracy].
 
     Raises:
-        ValueError: an input is empty, a score is NaN, the shapes do not fit, or both roles have
-            the same draws.
+        ValueError: an input is empty, a score is NaN, the shapes do not fit, both roles have
+            the same draws, or a rate is outside [0, 1].
     """
     both(known, unknown)
+    measures.inside(np.asarray(fpr), "rates")
     pieces = _resampled(known, correct, unknown, weights)
     return np.concatenate([measures.right_at(piece, fpr) for piece in pieces])
 
@@ -143,7 +144,7 @@ def bootstrap_aurc(
     Raises:
         ValueError: score is empty or holds a NaN, or the shapes do not fit.
     """
-    if not np.size(score):
+    if not np.asarray(score).size:
         raise ValueError("need at least one score; got 0")
     none = np.ones((len(weights), 0), np.uint16)
     return _joined(map(_coverage, _resampled(score, correct, np.zeros(0), (weights, none))))
@@ -157,7 +158,7 @@ def bootstrap_augrc(
     Arguments and errors are those of `bootstrap_summary`, but unknown may be empty: then this is
     about wrong predictions alone. Returns (1 + R,) in [0, 1/2].
     """
-    if not np.size(known):
+    if not np.asarray(known).size:
         raise ValueError("need a known sample; got 0")
     pieces = _resampled(known, correct, unknown, weights)
     areas = [np.trapezoid(p.size - p.right, p.size, axis=1) / p.size[:, -1] ** 2 for p in pieces]
@@ -179,12 +180,14 @@ def bootstrap_confidence(
         gamma_plus, gamma_minus and gamma, (1 + R,) each.
 
     Raises:
-        ValueError: an input is empty or holds a NaN, the shapes do not fit, or both roles have
-            the same draws.
+        ValueError: an input is empty or holds no probabilities, the shapes do not fit, or both
+            roles have the same draws.
     """
     both(known_target, other_max)
     columns = column(known_target, "known_target"), column(other_max, "other_max")
     _fitting(weights, *columns)
+    for values in columns:
+        measures.inside(values)
     plus, largest = (
         w.astype(np.float32) @ values.astype(np.float64) / w.sum(axis=1)
         for w, values in zip(weights, columns, strict=True)
@@ -225,7 +228,11 @@ def p_value(values: np.ndarray) -> float:
 
     Returns:
         In [2 / (1 + R), 1].
+
+    Raises:
+        ValueError: the differences are not (1 + R,), or one is NaN.
     """
+    values = column(values, "values")
     beyond = min(np.sum(values[1:] <= 0), np.sum(values[1:] >= 0))
     return float(min(1.0, 2 * (1 + beyond) / len(values)))
 
@@ -291,7 +298,7 @@ def _fitting_sides(
 
 
 def _fitting(weights: Weights, *columns: np.ndarray) -> None:
-    """Refuse weights of another number of samples or resamples, and those drawn from one seed.
+    """Refuse weights of another number of samples or resamples, of shares, or of one seed's draws.
 
     Alike by chance are few resamples; alike by right are those of one unit each, all ones.
     """
@@ -299,6 +306,8 @@ def _fitting(weights: Weights, *columns: np.ndarray) -> None:
     if shapes != [(shapes[0][0], len(values)) for values in columns]:
         sizes = ", ".join(f"(1 + R, {len(values)})" for values in columns)
         raise ValueError(f"need weights of shapes {sizes}; got {shapes}")
+    if odd := [w.dtype for w in map(np.asarray, weights) if w.dtype.kind not in "biu"]:
+        raise ValueError(f"need weights that are integers, copies of a sample; got {odd[0]}")
     first, second = (np.asarray(w[1 : ENOUGH + 1]) for w in weights)
     if len(first) == ENOUGH and np.array_equal(first, second) and (first != 1).any():
         raise ValueError("need draws of each role's own, as role_weights; got the same for both")

@@ -99,8 +99,9 @@ def chosen(value: str, *valid: str, name: str = "convention") -> str:
 
 def both(known: np.ndarray, unknown: np.ndarray) -> None:
     """Refuse an empty side."""
-    if not np.size(known) or not np.size(unknown):
-        raise ValueError(f"need both kinds; got {np.size(known)} known, {np.size(unknown)} unknown")
+    sizes = [np.asarray(side).size for side in (known, unknown)]  # a tensor's own is a method
+    if not all(sizes):
+        raise ValueError(f"need both kinds; got {sizes[0]} known, {sizes[1]} unknown")
 
 
 # A key holds the order of the score above two bits of code: bit 0 for a known sample, bit 1 for

@@ -149,8 +149,8 @@ def confidence(
     """
     both(known_target, other_max)
     known, other = column(known_target, "known_target"), column(other_max, "other_max")
-    _inside(known)
-    _inside(other)
+    inside(known)
+    inside(other)
     plus = float(known.mean(dtype=np.float64))
     minus = float(1 - other.mean(dtype=np.float64) + offset)
     return {"gamma_plus": plus, "gamma_minus": minus, "gamma": (plus + minus) / 2}
@@ -283,8 +283,8 @@ def fpr_at_tpr(
     - exact: share of unknowns accepted at the highest threshold that accepts at least
       ``tpr`` of the knowns.
     - kim: the same where the accepted share of knowns, counted sample by sample, is nearest to
-      ``tpr`` (of two, the larger), at the lowest threshold that has it. Ties count against
-      the detector.
+      ``tpr``, at the lowest threshold that has it. Of two as near in floats, it is the larger;
+      of 9 and 10 of 10 knowns at .95, floats say 9. Ties count against the detector.
     - openood (OpenOOD v1.5): unknown is the positive class. Share of knowns refused at the
       lowest threshold that refuses at least ``tpr`` of the unknowns.
 
@@ -590,7 +590,7 @@ def calibration_error(
     if not len(probability) or len(probability) != len(correct) or bins < 1:
         sizes = f"{len(probability)} probabilities, {len(correct)} booleans, {bins} bins"
         raise ValueError(f"need one boolean per probability, and at least one bin; got {sizes}")
-    _inside(probability)
+    inside(probability)
     if chosen(binning, "width", "mass", name="binning") == "width":
         of = np.searchsorted(np.arange(1, bins) / bins, probability)  # 0.07 * 100 is above 7
     else:
@@ -616,13 +616,14 @@ def brier(probabilities: np.ndarray, labels: np.ndarray) -> float:
     p, labels = np.asarray(probabilities, np.float64), np.asarray(labels)
     if p.ndim != 2 or not len(p) or labels.shape != p.shape[:1] or labels.dtype.kind not in "iu":
         raise ValueError(f"need (N, K) probabilities and N integers; got {p.shape}, {labels.shape}")
-    _inside(p)
+    inside(p)
     if labels.min() < 0 or labels.max() >= p.shape[1]:
         raise ValueError(f"need labels in [0, {p.shape[1]}); got {labels.min()} to {labels.max()}")
     right = np.take_along_axis(p, labels[:, None], axis=1)[:, 0]
     return float(((p**2).sum(axis=1) + 1 - 2 * right).mean())
 
 
-def _inside(p: np.ndarray) -> None:
+def inside(p: np.ndarray, what: str = "probabilities") -> None:
+    """Refuse numbers outside [0, 1], and NaN."""
     if not (p.min() >= 0 and p.max() <= 1):
-        raise ValueError(f"need probabilities in [0, 1]; got {p.min()} to {p.max()}")
+        raise ValueError(f"need {what} in [0, 1]; got {p.min()} to {p.max()}")

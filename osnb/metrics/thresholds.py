@@ -153,16 +153,17 @@ def exact_interval(count: int, of: int, *, level: float = 0.95) -> tuple[float, 
     Args:
         count: samples that are counted.
         of: samples in all; of 0 nothing is known.
-        level: chance, at least, that the interval holds the true share.
+        level: chance, at least, that the interval holds the true share, in (0, 1).
 
     Returns:
         (low, high) in [0, 1].
 
     Raises:
-        ValueError: more are counted than there are, or fewer than none.
+        ValueError: more are counted than there are, or fewer than none, or level is outside (0, 1).
     """
     if not 0 <= count <= of:
         raise ValueError(f"count is from 0 to {of}; got {count}")
+    _rates(level=level)
     from scipy.special import bdtri
 
     tail, low, high = (1 - level) / 2, 0.0, 1.0

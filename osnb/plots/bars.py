@@ -338,7 +338,9 @@ def improvements(points: pd.DataFrame, *, about: str) -> Figure:
 
 
 @figure_of("printed", "source", "near", "auroc", or_none=True)
-def rules_by_set(table: pd.DataFrame, singles: pd.DataFrame | None = None) -> Figure:
+def rules_by_set(
+    table: pd.DataFrame, singles: pd.DataFrame | None = None, *, over: str = "classes"
+) -> Figure:
     """AUROC of every rule on every set of unknown images: a row a rule, a marker a set.
 
     Near sets have filled markers, far ones hollow. The best rule in the mean over all sets
@@ -351,6 +353,7 @@ def rules_by_set(table: pd.DataFrame, singles: pd.DataFrame | None = None) -> Fi
         singles: what the numbers are means of, such as single runs: columns printed, source and
             auroc, several rows per rule and set. They are small dots in the set's colour; a rule
             and set with a single row has none, and no table is as one without rows.
+        over: what the intervals are over, said below if there are any.
 
     Raises:
         ValueError: a column is missing.
@@ -363,14 +366,15 @@ def rules_by_set(table: pd.DataFrame, singles: pd.DataFrame | None = None) -> Fi
         styles[name]["markerfacecolor"] = styles[name]["color"] if near[name] else "white"
     figure, axes = panels(1, 1, width=8, height=1.6 + 0.36 * len(rules))
     row = {"rows": "printed", "names": rules, "by": "source", "apart": 0.7 / len(near)}
-    ax, about, key = axes[0, 0], "", ["printed", "source"]
+    ax, key = axes[0, 0], ["printed", "source"]
+    about = f"lines: 95 % over {over}" if "low" in table and table["low"].notna().any() else ""
     ax.axvline(0.5, color="0.6", linewidth=0.9)
     if singles is not None and singles.duplicated(key).any():
         several = singles.loc[singles.duplicated(key, keep=False), [*key, "auroc"]]
         small = {"marker": ".", "markersize": 3, "label": ""}
         dots = {name: look | small for name, look in styles.items()}
         ranked(ax, several, "auroc", styles=dots, **row)
-        about = "dots: single runs, where the marker is a mean of several"
+        about += "; " * bool(about) + "dots: single runs, where the marker is a mean of several"
     ranked(ax, table, "auroc", styles=styles, **row)
     ax.set_xlim(-0.03, 1.03)
     x = "AUROC, known against one set of unknown images (grey line: chance)"

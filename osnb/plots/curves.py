@@ -336,9 +336,16 @@ def feature_norms(
         _epochs(ax, long, styles, f"{letter}   by weight decay", f"norm of {look[-1]}")
     for ax in (axes[0, 0], axes[0, 2], axes[1, 0], axes[2, 0]):  # b as a; e, f as d; h, i as g
         if ax.figure and ax.get_legend_handles_labels()[0]:
-            ax.legend(fontsize=7)
+            _legend(ax, above=ax is not axes[1, 0])
     figure.supxlabel("dotted: AUROC of chance", fontsize=8, color="0.4")
     return figure
+
+
+def _legend(ax: Axes, *, above: bool) -> None:
+    """A legend, above the lines if it should not lie on them."""
+    if above:
+        ax.set_ylim(top=np.dot([-0.4, 1.4], ax.get_ylim()))
+    ax.legend(fontsize=7, loc="upper left" if above else "upper right")
 
 
 def _checked(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

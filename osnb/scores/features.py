@@ -96,10 +96,16 @@ def vim(seen: Seen, *, dim: int) -> Rule:
 
     alpha is the mean of the largest logit over that of |R (f - o)|, both on training samples. The
     paper's softmax of the virtual logit orders samples in the same way.
+
+    Raises:
+        ValueError: training samples lie in the subspace, so that alpha has no value.
     """
     z, f, _ = _known(seen)
     origin, off = _null(seen, dim)
-    alpha = z.max(axis=1).mean() / _length((f - origin) @ off).mean()
+    rest = _length((f - origin) @ off).mean()
+    if not rest:
+        raise ValueError(f"the training features lie in {dim} directions; need a smaller dim")
+    alpha = z.max(axis=1).mean() / rest
     return _fitted(seen, lambda z, f: _log_sum(z) - alpha * _length((f - origin) @ off))
 
 

@@ -1,7 +1,9 @@
 """Scores that somebody else has computed, or their logits: the columns of a file, checked."""
 
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -25,6 +27,7 @@ ALIASES = {  # names that others give to our columns
     "pred": ("preds", "prediction", "predictions", "predicted", "y_pred"),
     "sample": ("path", "file", "filename", "file_name", "image", "image_path", "id"),
 }
+DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, EOFError)  # of a zip
 NEGLABEL = 0.01  # temperature of Jiang et al. 2024; MCM's is 1, Ming et al. 2022
 ROUNDED = 1e-3  # how far from 1 a row of probabilities may be that float16 has rounded
 SHARES = (
@@ -133,13 +136,16 @@ def _of_network(
 
 
 def _ids(columns: Mapping[str, np.ndarray], label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`sample` and `class`, empty where there is none."""
-    sample, unit = (
-        _like(label, columns[k], k) if k in columns else label[:0] for k in ("sample", "class")
-    )
-    written(map(str, sample), "sample")
-    written(map(str, unit), "class")
-    return sample, unit
+    """`sample` and `class`, empty where there is none or none has a value."""
+    ids = []
+    for name in ("sample", "class"):
+        column = _like(label, columns[name], name) if name in columns else label[:0]
+        if column.dtype == object:
+            column = np.where(np.equal(column, None), "", column)  # as csv files have it
+            column = column if any(column) else label[:0]
+        written(map(str, column), name)
+        ids.append(column)
+    return tuple(ids)
 
 
 def arrays(file: Path) -> dict[str, np.ndarray]:
@@ -154,7 +160,7 @@ def arrays(file: Path) -> dict[str, np.ndarray]:
                 raise ValueError(f"{member.filename} {workbook.GROWS}; np.savez packs nothing")
         with np.load(file, allow_pickle=False) as found:
             return dict(found)
-    except (ValueError, EOFError, TypeError, MemoryError, zipfile.BadZipFile) as error:
+    except (ValueError, TypeError, MemoryError, RuntimeError, *DAMAGED) as error:
         raise ValueError(f"is no npz file of plain arrays ({error})") from None
 
 

@@ -34,7 +34,10 @@ def predict(
         look: gives the outputs of a batch in the model's place, such as after several passes.
 
     Returns:
-        `Outputs` of float32 arrays: logits (N, C), features (N, D).
+        `Outputs` of float32 arrays: logits (N, C), features (N, D), or () where it gives none.
+
+    Raises:
+        ValueError: the model gives no `Outputs`.
     """
     with torch.inference_mode(False):  # weights laid out anew in that mode could not be trained
         model.eval().to(memory_format=torch.channels_last)
@@ -42,7 +45,8 @@ def predict(
     parts = []
     for images, _ in batches(0):
         out = forward(look or model, images, where, precision)
-        parts.append([part.float().cpu().numpy() for part in (out.logits, out.features)])
+        given = (part for part in out[:2] if isinstance(part, Tensor))
+        parts.append([part.float().cpu().numpy() for part in given])
     return Outputs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -53,6 +57,8 @@ def forward(model: Callable, images: Tensor, where: torch.device, precision: str
     low = PRECISIONS[precision]
     with torch.autocast(where.type, low or torch.bfloat16, enabled=low is not None):
         out = model(images)
+    if not isinstance(out, tuple):
+        raise ValueError(f"need Outputs(logits, features); got {type(out).__name__}")
     return Outputs(*(p.float() if isinstance(p, Tensor) else p for p in out))
 
 

@@ -162,7 +162,7 @@ def _standing(key: str, run: dict[str, Any]) -> str:
     found = record.read(folder) or {}
     if not folder.exists():
         return "nothing"
-    if found.get("state") in {"queued", "running"}:
+    if record.going(found):
         return "running"
     alike = all(found.get(k) == run[k] for k in ("state", "code", "inputs", "outputs"))
     return "same" if alike and not altered(folder, found) else "other"
@@ -174,6 +174,7 @@ def _place(archive: zipfile.ZipFile, key: str, run: dict[str, Any]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     prefix = f".{target.name}-"
     with record.lock(target), TemporaryDirectory(dir=target.parent, prefix=prefix) as aside:
+        _put_back(target, but=Path(aside))
         made, old = Path(aside) / "made", Path(aside) / "made" / "superseded"
         made.mkdir()
         for file in (*run["outputs"], *run["files"]):  # as `check` has found them
@@ -189,6 +190,14 @@ def _place(archive: zipfile.ZipFile, key: str, run: dict[str, Any]) -> None:
                 old.rename(target)
             raise
     shutil.rmtree(target / "superseded" / "superseded", ignore_errors=True)  # one is kept
+
+
+def _put_back(target: Path, *, but: Path) -> None:
+    """Sweep what killed imports of a run have left beside it; the run that one moved comes back."""
+    for left in {*target.parent.glob(f".{target.name}-????????")} - {but}:  # as tempfile names it
+        if (old := left / "made" / "superseded").exists() and not target.exists():
+            old.rename(target)
+        shutil.rmtree(left, ignore_errors=True)
 
 
 # The archive described as an RO-Crate 1.1: what each file is, what made it, from what, when

@@ -1,6 +1,8 @@
 """Commands that look at runs: what is done, running, failed, and why."""
 
 import json
+import math
+import os
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -22,16 +24,45 @@ UNHELD = (
     "them, what is made now rests on the code as it is; osnb verify --golden holds it against them"
 )
 MANY = 60  # rows beyond which those that are done are only counted
-Json = Annotated[Path | None, typer.Option("--json", help=JSON)]
+
+
+def regular(file: Path | None) -> Path | None:
+    """The file to write, behind a link: a device or a pipe would be replaced by it."""
+    if file is None or str(file) == "-":
+        return file
+    file = Path(os.path.realpath(file)) if file.is_symlink() else file
+    if file.exists() and not file.is_file():
+        raise ValueError(f"{file} is no regular file: name another; --json - prints")
+    return file
+
+
+def apart(*read: Path | None, to: tuple[Path | None, ...]) -> None:
+    """Refuse to write over a file that is read."""
+    there = [file for file in read if file and file.exists()]
+    for file in (file for file in to if file and file.exists()):
+        if any(map(file.samefile, there)):
+            raise ValueError(f"{file} is read by this command: name another file to write")
+
+
+Json = Annotated[Path | None, typer.Option("--json", help=JSON, callback=regular)]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 
 
 def written(file: Path, content: Any) -> None:
-    """Write json to a file, or print it if that is called -."""
+    """Write json to a file, or print it if that is called -; what is not finite is null."""
+    content = _finite(content)
     if str(file) == "-":
-        print(json.dumps(content, indent=1, sort_keys=True))
+        print(json.dumps(content, indent=1, sort_keys=True, allow_nan=False))
     else:
         workbook.write_json(file, content)
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {key: _finite(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [*map(_finite, content)]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def unheld() -> None:
@@ -62,7 +93,7 @@ def status(
         screen.width = screen.width if screen.is_terminal else 160
         return screen.print(_table(runs, everything))
     with Live(_table(runs, everything), console=screen, auto_refresh=False) as live:
-        while any(run["state"] in ("running", "queued") for run in runs):
+        while any(map(record.going, runs)):
             time.sleep(1)
             runs = record.everything()
             live.update(_table(runs, everything), refresh=True)

@@ -15,7 +15,7 @@ import typer
 
 from osnb.base import workbook
 from osnb.book import record
-from osnb.book.cli.look import unheld, written
+from osnb.book.cli.look import apart, regular, unheld, written
 from osnb.book.runs import CROSS, OWN, PAPERS
 
 BRIEF = ("notebook", "run", "state", "seconds")  # of a run, what --json says
@@ -145,7 +145,7 @@ def start(
     tls: Annotated[Path | None, typer.Option(help=TLS)] = None,
     slurm: Annotated[Path | None, typer.Option(help=SLURM)] = None,
     time_limit: Annotated[float, typer.Option(min=0, help=LIMIT)] = 0,
-    report: Annotated[Path | None, typer.Option("--json", help=REPORT)] = None,
+    report: Annotated[Path | None, typer.Option("--json", help=REPORT, callback=regular)] = None,
 ) -> None:
     """Make the runs, or only say what would be done; leaves with the exit code.
 
@@ -154,8 +154,9 @@ def start(
     """
     from osnb.book import batch
 
-    if workbook.out() != workbook.root():
-        os.environ["OSNB_OUT"] = str(workbook.out())  # kernels work in the notebooks' folder
+    if dry_run and report:
+        raise ValueError("--json tells how runs ended, and --dry-run makes none: leave one out")
+    _for_kernels()
     unheld()
     plans = batch.ordered(plans)
     # json alone is what a program reads
@@ -166,15 +167,24 @@ def start(
     if dry_run:
         announced(plans, force)
         raise typer.Exit(0)
-    if report and str(report) != "-":
-        _check_report(report)
+    _check_report(report)
     if any(plan.trains for plan in plans) and not find_spec("torch"):
         raise ModuleNotFoundError("training needs torch", name="torch")
     raise typer.Exit(_make(plans, engine, lines, report, force=force, limit=time_limit))
 
 
-def _check_report(report: Path) -> None:
+def _for_kernels() -> None:
+    """Let folders of the environment mean the same to kernels, which work in the notebooks'."""
+    if workbook.out() != workbook.root():
+        os.environ["OSNB_OUT"] = str(workbook.out())
+    if os.environ.get("OSNB_DATA"):
+        os.environ["OSNB_DATA"] = str(workbook.data(""))
+
+
+def _check_report(report: Path | None) -> None:
     """Refuse a file that could not be written when the runs are made."""
+    if not report or str(report) == "-":
+        return
     try:
         written(report, _counted({}))
     except OSError as error:
@@ -238,6 +248,7 @@ def run(
     given, named, there = overrides(p), {}, _files(files)
     at_home(there)
     for file in there:
+        apart(file, to=(options["report"],))
         first = plan(file, given)
         seed = first.parameters.get("seed", 0)
         more = (plan(file, given | {"seed": seed + n}) for n in range(1, seeds))
@@ -278,7 +289,7 @@ def _files(texts: list[str]) -> list[Path]:
             notebook = workbook.root() / "notebooks" / f"{files[0].absolute().name}.ipynb"
             inner = [] if notebook.is_file() else sorted(files[0].glob("*/*.yaml"))
             files = inner or sorted(files[0].glob("*.yaml"))
-        elif glob.has_magic(text):
+        elif not files[0].exists() and glob.has_magic(text):
             files = [Path(name) for name in sorted(glob.glob(text)) if Path(name).is_file()]
         if not files:
             raise ValueError(f"no params file (*.yaml) is in {text}")

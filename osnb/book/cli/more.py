@@ -1,6 +1,7 @@
 """Commands that run no notebook: archives, claims, lists, course, report, checks, new files."""
 
 import json as text
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import typer
 
 from osnb.base import workbook
 from osnb.book import record
-from osnb.book.cli.look import Force, Json, unheld, written
+from osnb.book.cli.look import Force, Json, regular, unheld, written
 from osnb.book.runs import PAPERS
 
 GOLDEN = "First check the code against stored reference numbers (goldens): a minute."
@@ -23,12 +24,13 @@ COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 new = typer.Typer(no_args_is_help=True, help="Files to start from: an example, a loss ...")
 TEMPLATES = workbook.PACKAGE / "book" / "new"
 
+TERM = "Secret of a term, for the lecturer's copy; with --learners else $OSNB_TERM."
 PUBLISH = "Add citations, CODECHECK manifest, model cards, Croissant."
 
 
 def export(
     runs: Annotated[list[str], typer.Argument(help="RUN, NOTEBOOK/RUN, or patterns with * ...")],
-    out: Annotated[Path, typer.Option(help="Zip file to write.")],
+    out: Annotated[Path, typer.Option(help="Zip file to write.", callback=regular)],
     force: Force = False,
     publish: Annotated[bool, typer.Option("--publish", help=PUBLISH)] = False,
 ) -> None:
@@ -107,6 +109,7 @@ def claims(
     file: Json = None,
 ) -> None:
     """Decide the papers' claims, in print and on finished runs."""
+    from osnb.book.cli import answers
     from osnb.evidence import claims
 
     sizes = [size] if size else [*claims.SIZES]
@@ -115,7 +118,7 @@ def claims(
     if file:
         written(file, text.loads(decided.to_json(orient="records")))  # which has no NaN
     if str(file) != "-":
-        print(*claims.report(decided), sep="\n")
+        print(*answers.report(decided), sep="\n")
 
 
 def artefacts() -> None:
@@ -195,13 +198,15 @@ def protocol(
     split: Annotated[int, typer.Option(help="Split, of protocols with several: 0 to 4.")] = 0,
     images: Annotated[Path | None, typer.Option(help="Folder of the data set.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the file lists.")] = None,
-    reader: Annotated[str, typer.Option(help="How to read the data set.")] = "ilsvrc",
+    reader: Annotated[str, typer.Option(help="How to read the data set; ilsvrc if left out.")] = "",
 ) -> None:
     """Print a protocol's classes as csv, or write file lists."""
     from osnb import protocols
 
     if (images is None) != (out is None):
         raise ValueError("file lists need both --images DIR and --out DIR")
+    if reader and images is None:
+        raise ValueError("--reader goes with --images DIR and --out DIR")
     rule = protocols.PROTOCOLS.bind(name, split=split)
     if split and "split" not in signature(protocols.PROTOCOLS[name]).parameters:
         raise ValueError(f"there is one split of {name}, 0; got {split}")
@@ -210,7 +215,7 @@ def protocol(
         return
     from osnb.datasets import READERS
 
-    files = READERS.bind(reader, root=images)().rows
+    files = READERS.bind(reader or "ilsvrc", root=images)().rows
     classes = rule(available=set(files["wnid"]))
     if "path" in files:
         files = files.assign(sample=files["path"])
@@ -222,7 +227,7 @@ def protocol(
 
 def course(
     out: Annotated[Path | None, typer.Option(help="New folder, or a .zip with --bundle.")] = None,
-    term: Annotated[str, typer.Option(help="Secret of a term, for the lecturer's copy.")] = "",
+    term: Annotated[str, typer.Option(help=TERM)] = "",
     learners: Annotated[Path | None, typer.Option(help="csv of a term's learners.")] = None,
     bundle: Annotated[bool, typer.Option("--bundle", help="For rooms without a network.")] = False,
     wheels: Annotated[Path | None, typer.Option(help="Folder of wheels to pack.")] = None,
@@ -247,6 +252,7 @@ def course(
         raise ValueError(f"needed: {ways}")
     if wheels and not bundle:
         raise ValueError("--wheels needs --bundle")
+    term = term or (os.environ.get("OSNB_TERM", "") if learners else "")
     if bool(learners) != bool(term) or (term and bundle):
         raise ValueError("the lecturer's copy: --term KEY --learners FILE, without --bundle")
     if learners:

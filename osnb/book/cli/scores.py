@@ -9,7 +9,7 @@ import typer
 
 from osnb.base import workbook
 from osnb.book import record
-from osnb.book.cli.look import Force, Json, written
+from osnb.book.cli.look import Force, Json, apart, regular, written
 from osnb.book.cli.make import Overrides, at_home, here, overrides
 
 UNITS = {"sample": "samples", "class": "classes"}
@@ -41,7 +41,7 @@ def only_csv(out: Path | None) -> Path | None:
     """The file to write, if its name says what is written."""
     if out and out.suffix != ".csv":
         raise ValueError(f"--out writes .csv; got {out.name!r}")
-    return out
+    return regular(out)
 
 
 Known = Annotated[int, typer.Option(help="Logits or texts that are known classes; all if 0.")]
@@ -126,11 +126,11 @@ def verdict(
     """
     from osnb.book import predicting
 
-    rate, asked = _asked(tpr=tpr, fpr=fpr, risk=risk, threshold=threshold)
-    _one_network(run, benchmark, weights, model)
-    parameters, files = _network(run, benchmark, weights, overrides(p))
+    rate, asked = _asked(share, tpr=tpr, fpr=fpr, risk=risk, threshold=threshold)
+    apart(images, benchmark, *(weights or ()), to=(json, out))
+    network = _network(run, benchmark, weights, model, overrides(p))
     how = {"rate": rate, "at": asked, "share": share, "seed": seed, "score": score, "model": model}
-    rows, notes = predicting.verdicts(parameters, files, images, **how)
+    rows, notes = predicting.verdicts(*network, images, **how)
     at = float(rows["threshold"].iloc[0])
     if rate != "threshold":
         notes += promised(rate, asked, [{"promise": "bound", "threshold": at}])
@@ -140,10 +140,17 @@ def verdict(
     write(about, json, out, f"{accepted} of {len(rows)} images are accepted, by {score} from {at}")
 
 
-def _network(run: str, benchmark: Path | None, weights: list[Path] | None, given: dict[str, Any]):
+def _network(
+    run: str,
+    benchmark: Path | None,
+    weights: list[Path] | None,
+    model: str,
+    given: dict[str, Any],
+):
     """Parameters of the experiment that a network is of, and its files of weights."""
     from osnb.book import predicting
 
+    _one_network(run, benchmark, weights, model)
     if run and given:
         raise ValueError("-p goes with --benchmark: a finished run has its settings")
     if run:
@@ -152,7 +159,7 @@ def _network(run: str, benchmark: Path | None, weights: list[Path] | None, given
     return planned.parameters, files
 
 
-def _asked(**rates: float | None) -> tuple[str, float]:
+def _asked(share: float, **rates: float | None) -> tuple[str, float]:
     """The one rate, or threshold, that is given."""
     given = [(name, value) for name, value in rates.items() if value is not None]
     if len(given) != 1:
@@ -162,6 +169,8 @@ def _asked(**rates: float | None) -> tuple[str, float]:
         raise ValueError(f"--{name} needs a number in (0, 1); got {value:g}")
     if value != value:
         raise ValueError("--threshold needs a number; got nan")
+    if name == "threshold" and share:
+        raise ValueError("--share goes with --tpr, --fpr or --risk, by which a threshold is chosen")
     return name, value
 
 
@@ -275,11 +284,12 @@ def score(
 
     if unit not in UNITS:
         raise ValueError(f"--unit is one of {', '.join(UNITS)}; got {unit!r}")
+    apart(file, against, to=(json, out))
     files, draws = [file, against] if against else [file], {"seed": seed, "resamples": resamples}
     samples = [_own(path, known, names or ()) for path in files]
     notes = [note for sample in samples for note in sample.notes]
     if conventions or choose:
-        rows, title = _apart(samples[0], choose, notes, **draws)
+        rows, title = _alone(samples, conventions, choose, notes, **draws)
         return write({"files": [str(file)], "notes": notes, "rows": rows}, json, out, title)
     if against:
         samples[1] = of.matched(*samples)
@@ -290,10 +300,15 @@ def score(
     return write(about | draws, json, out, f"95 % intervals over {UNITS[unit]}")
 
 
-def _apart(own, choose: bool, notes: list[str], **draws: int) -> tuple[list[dict], str]:
+def _alone(
+    samples: list, conventions: bool, choose: bool, notes: list[str], **draws: int
+) -> tuple[list[dict], str]:
     """The rows of --choose, or else of --conventions, and their title."""
     from osnb.evidence import samples as of
 
+    own, *others = samples
+    if others or (conventions and choose):
+        raise ValueError("need one of --against, --conventions, --choose at most")
     if not choose:
         rows = list(of.conventions(own))
         return rows, "one set of scores, each measure under several rules"
@@ -331,9 +346,10 @@ def threshold(
     """
     from osnb.evidence import samples as of
 
-    rate, at = _asked(tpr=tpr, fpr=fpr, risk=risk)
+    rate, at = _asked(0, tpr=tpr, fpr=fpr, risk=risk)
     if test and test.exists() and file.exists() and test.samefile(file):
         raise ValueError(f"--test needs samples that did not choose; got {file} again")
+    apart(file, test, to=(json, out))
     samples = [_single(each, known, name) for each in ([file, test] if test else [file])]
     if test and {*samples[0].scores} != {*samples[1].scores}:
         raise ValueError(f"{test} has no score {', '.join(samples[0].scores)}: see --score")
@@ -342,11 +358,10 @@ def threshold(
     if out:
         _verdicts(out, others, of.verdicts(others, rows[0]["threshold"]))
     notes = [note for sample in samples for note in (*sample.notes, *of.turned(sample))]
-    notes += promised(rate, at, rows)
     counts = {"calibration": len(held_out.label), "test": len(others.label)}
     about = {"files": [str(x) for x in (file, test) if x], "seed": seed, "share": share, **counts}
     title = "{calibration} samples choose, {test} test; intervals of 95 %".format(**counts)
-    write(about | {"notes": notes, "rows": rows}, json, None, title)
+    write(about | {"notes": notes + promised(rate, at, rows), "rows": rows}, json, None, title)
 
 
 def _verdicts(out: Path, samples, verdicts: list[str]) -> None:
@@ -384,9 +399,8 @@ def write(content: dict[str, Any], json: Path | None, out: Path | None, title: s
     table = pd.DataFrame(content["rows"])
     if out:
         workbook.write_csv(out, table)
-    if json:  # which has no NaN
-        rows = [{k: None if v != v else v for k, v in row.items()} for row in content["rows"]]
-        return written(json, content | {"rows": rows})
+    if json:
+        return written(json, content)
     print(title)
     print(record.plain(table.to_string(index=False, float_format="{:.4f}".format)))
     for note in content["notes"]:
@@ -411,6 +425,7 @@ def _own(file: Path, known: int, names: list[str]):
 
 def _columns(file: Path) -> dict[str, Any]:
     """Arrays by name."""
+    import pyarrow as pa
     import pyarrow.csv as text
     from pyarrow import parquet
 
@@ -428,6 +443,8 @@ def _columns(file: Path) -> dict[str, Any]:
         raise ValueError(f"has more than one column {twice[0]!r}")
     columns = {name: table[name].to_numpy() for name in table.column_names}
     if file.suffix == ".csv":
+        if binary := [field.name for field in table.schema if pa.types.is_binary(field.type)]:
+            raise ValueError(f"column {binary[0]} is no text in UTF-8: save the file as UTF-8")
         _held(file, [k for k, v in columns.items() if v.dtype.kind == "f"], columns)
     return columns
 

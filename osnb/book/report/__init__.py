@@ -61,6 +61,7 @@ def documentation() -> Path:
 
 def _site(files: Files, target: Path) -> Path:
     """Put what Sphinx makes of files in the place of `target`, which is whole before and after."""
+    strange.check_ours(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".report-") as folder:
         work = Path(folder)

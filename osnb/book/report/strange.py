@@ -27,6 +27,8 @@ LONG = 20_000_000  # characters of a page
 STYLE = """body{max-width:60em;margin:2em auto;font-family:sans-serif}img{max-width:100%}
 pre{overflow:auto;background:#f4f4f4;padding:.5em}td,th{padding:.1em .8em;text-align:left}"""
 SEEN = "unknown classes in the pretraining"
+# of index.html: of a report made by Sphinx, of one of a folder of one's own
+MARKS = ("<title>osnb: an open-set workbook</title>", f"<title>Runs</title><style>{STYLE[:20]}")
 COLUMNS = ("notebook", "run", "state", "seconds", SEEN)
 
 
@@ -85,6 +87,7 @@ def build() -> Path:
     from nbconvert import HTMLExporter
 
     every, target = record.everything(), workbook.out() / "report"
+    check_ours(target)
     done = [run for run in every if run["notebook"] == "50_own" and run["state"] == "done"]
     exporter = HTMLExporter(template_name="basic", sanitize_html=True)
     pages, rows = {}, []
@@ -102,6 +105,26 @@ def build() -> Path:
         _write(target / f"{name}.html", name, page)
     _write(target / "index.html", "Runs", table)
     return target / "index.html"
+
+
+def check_ours(folder: Path) -> None:
+    """Let a report take a folder's place if that is empty or a report.
+
+    Raises:
+        ValueError: it holds something else, which would be lost.
+    """
+    if not _is_ours(folder):
+        raise ValueError(
+            f"{folder} is no report of osnb, and a report takes its place: move it, or set OSNB_OUT"
+        )
+
+
+def _is_ours(folder: Path) -> bool:
+    index = folder / "index.html"
+    text = index.read_text(encoding="utf8", errors="replace") if index.is_file() else ""
+    held = [folder] if folder.is_file() else folder.glob("*")
+    docs = (each.name == "docs" and _is_ours(each) for each in held)  # of `osnb docs`
+    return any(mark in text for mark in MARKS) or all(docs)
 
 
 def _pretrained(run: dict[str, Any]) -> str:

@@ -89,23 +89,28 @@ def once(plan: Plan, *, force: bool = False, **how: Any) -> dict[str, Any] | Non
             if not force and done(plan):
                 plan.publish()
                 return {"state": "skipped"}
-            if why := lacking(plan):
-                return not_run(plan, why)
-            for _ in range(1 + AGAIN):
+            why = lacking(plan)
+            for _ in range(0 if why else 1 + AGAIN):
                 end = execute(plan, **how)
                 if end.get("error", {}).get("name") != "DeadKernelError":
                     break
-            return end
     except Timeout:
         return None
+    return not_run(plan, why) if why else end
 
 
 def not_run(plan: Plan, why: str) -> dict[str, Any]:
-    """Say in run.json that a run has failed before it began; gives its content."""
+    """Say in run.json that a run has failed before it began; gives its content.
+
+    The record of a finished run stays: its files are there. So does that of a run which another
+    process is making.
+    """
     end = plan.known | record.owner() | {"attempts": record.attempts(plan.directory)}
     end |= {"state": "failed", "error": {"name": "NotRun", "value": why, "cell": None}}
-    with suppress(OSError):  # a full disk
-        record.write(plan.directory, end)
+    with suppress(OSError), record.lock(plan.directory):  # held, or a full disk
+        found = record.read(plan.directory) or {}
+        before = found.get("before", found)  # of one that is queued
+        record.write(plan.directory, before if before.get("state") == "done" else end)
     return end
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
 import psutil
 
@@ -28,11 +28,14 @@ KEPT["MALLOC_TOP_PAD_"] = str(2**26)
 # numpy's sums in one order, whatever machine: what is fitted then has equal bytes
 FIXED = {"OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
 
+LONGEST = threading.TIMEOUT_MAX / 2  # seconds that a thread can wait, by far
+PATH = 77  # bytes of a temporary folder in which a socket's path has no more than 107
+
 
 def _grace() -> float:
     told = os.environ.get("OSNB_GRACE") or "30"
     try:
-        return float(told)
+        return min(LONGEST, float(told))
     except ValueError:
         raise ValueError(f"OSNB_GRACE is a number of seconds; got {told!r}") from None
 
@@ -148,7 +151,8 @@ def _source(cwd: Path) -> subprocess.Popen:
         if key not in _sources or _sources[key].poll() is not None:
             _end()
             ours, its = socket.socketpair()
-            folder = TemporaryDirectory(prefix="osnb-", ignore_cleanup_errors=True)
+            place = "/tmp" if len(os.fsencode(gettempdir())) > PATH else None
+            folder = TemporaryDirectory(prefix="osnb-", dir=place, ignore_cleanup_errors=True)
             command = [sys.executable, "-m", "osnb.book.kernel", folder.name, QUIET]
             with its:
                 _sources[key] = subprocess.Popen(command, stdin=its, **options)
@@ -217,7 +221,7 @@ def limited(seconds: float) -> Iterator[Callable[[], bool]]:
     reached, over = threading.Event(), threading.Event()
 
     def end():
-        if not over.wait(seconds):
+        if not over.wait(min(LONGEST, seconds)):
             reached.set()
             interrupt()
             if not over.wait(GRACE):

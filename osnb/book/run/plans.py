@@ -2,7 +2,9 @@
 
 import ast
 import difflib
+import os
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -142,15 +144,7 @@ def plan(file: Path, overrides: Mapping | None = None, content: Mapping | None =
         defaults = _declared(notebook)
         values = _checked(_laid_over(own, overrides or {}, defaults), defaults, file)
         _collects(notebook)  # every cell is Python
-        settings = runs.settled(defaults | values)[0]
-        where = {"machine": "", "data": ""} | defaults | values
-        machine = experiment.Machine.of(where["machine"], data=where["data"])
-        workbook.data(where["data"])
-        if any(isinstance(part, dict) and ":" in part["name"] for part in settings.values()):
-            from osnb.experiment import examined  # torch, which a plan can do without
-
-            # one's own, tried: this alone runs a person's code before a kernel does
-            examined.code(experiment.of(defaults | values), machine)
+        values |= _placed(defaults | values)
     except (ValueError, SyntaxError, FileNotFoundError) as error:
         lost = getattr(error, "filename", None)
         said = f"{error.strerror}: {lost}" if lost else str(error)
@@ -164,6 +158,26 @@ def plan(file: Path, overrides: Mapping | None = None, content: Mapping | None =
     if len(values["run"]) > LONGEST or not re.fullmatch(workbook.PLAIN, values["run"]):
         raise Refused(f"{file} would make the run {values['run']!r}; a name needs {NAMED}")
     return Plan(notebook.stem, values["run"], defaults | values, values)
+
+
+def _placed(values: Mapping) -> dict[str, str]:
+    """Those of `data` and `machine` that would mean other folders in the kernel's, as here.
+
+    The experiment is held against the machine meanwhile, and code of one's own is tried.
+    """
+    settings = runs.settled(values)[0]
+    where = {"machine": "", "data": ""} | values
+    machine = experiment.Machine.of(where["machine"], data=where["data"])
+    if any(isinstance(part, dict) and ":" in part["name"] for part in settings.values()):
+        from osnb.experiment import examined  # torch, which a plan can do without
+
+        # one's own, tried: this alone runs a person's code before a kernel does
+        examined.code(experiment.of(values), machine)
+    here = {"data": workbook.anywhere(where["data"]), "machine": where["machine"]}
+    if not os.path.isabs(machine.cache or "/"):
+        cache = os.path.abspath(machine.cache)
+        here["machine"] += f" cache={shlex.quote(cache)}"  # of two words the last counts
+    return {key: text for key, text in here.items() if text != where[key]}
 
 
 def repeated(first: Plan) -> list[Plan]:

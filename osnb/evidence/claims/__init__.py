@@ -6,13 +6,14 @@ are columns there (`compare`); the others are functions (`predicates`). They are
 paper's own tables is decided on those.
 """
 
-import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial, reduce
 from itertools import product
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from operator import add
+from threading import Thread
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,10 +35,6 @@ SIZES = Catalogue(
     tiny="photographs at 32 pixels, of those classes that the data set has",
     paper="the paper's experiment, run here",
 )
-WIDTH = 100  # columns of a terminal
-KINDS = ["holds / shows", "does not hold / show", UNDECIDED]
-KIND = dict(zip(across.DECIDED, KINDS[:2], strict=True)) | {UNDECIDED: UNDECIDED}
-KIND |= dict(zip(across.ILLUSTRATED, KINDS[:2], strict=True))
 PUBLISHED = "published"  # in the column `runs`: decided from osnb/published alone
 FILES = {"last": "scores", "best": "scores_best"}  # scores tables by the epoch they are of
 # what is measured after every epoch, Figure 7 of Vaze et al.
@@ -48,6 +45,8 @@ ROWS = {"baseline (mls)": "mls", "mls (ours)": "mls"}
 ROWS |= {"baseline (msp+)": "msp+", "baseline (msp)": "msp"}
 METRICS = {"mean_auroc": "auroc", "ap": "average_precision"}  # as columns in percent are named
 STEPS = {1: "msp", 2: "mls, baseline", 8: "mls"}  # rows of Table 5 that other tables have too
+YES = {across.DECIDED[0], across.ILLUSTRATED[0]}
+OF_ALL = {"no_method_leads_all", "near_hardest"}  # predicates that some methods alone never decide
 EXACT = 1e-12  # in floats 0.3 - 0.2 - 0.1 is not 0
 NOISE = "gaussian noise"  # a far set of Kim et al., as evidence calls it
 ANSWERS = ["answer", "number", "low", "high", "p", "what", "runs", "todo"]
@@ -96,8 +95,19 @@ def decide(
     decided = partial(_decided, sizes=sizes, **draws)
     if processes == 1:
         return pd.concat(map(decided, papers), ignore_index=True)
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(processes, spawn, initializer=_end_with_caller) as pool:
         return pd.concat(pool.map(decided, papers), ignore_index=True)
+
+
+def _end_with_caller() -> None:
+    """Let this process end when the one that asked was killed: it would wait for work for ever."""
+
+    def watch(caller) -> None:
+        caller.join()
+        os._exit(1)
+
+    Thread(target=watch, args=(parent_process(),), daemon=True).start()
 
 
 def _decided(paper: str, *, sizes: list[str], **draws: Any) -> pd.DataFrame:
@@ -141,6 +151,7 @@ def decision(claim: Mapping[str, str], where: str, basis: Basis) -> dict[str, An
     try:
         found = _answered(predicate(source, where), size)
         if is_evidence and size != "printed":
+            _not_of_some(source, claim, found["answer"])
             _not_by_noise_alone(source, predicate, where, found)
     except Missing as missing:
         todo = "" if isinstance(missing, Same) else basis.todo
@@ -151,13 +162,32 @@ def decision(claim: Mapping[str, str], where: str, basis: Basis) -> dict[str, An
 
 def _answered(values: np.ndarray, size: str) -> dict[str, Any]:
     """The columns of `decide` from answer to p, of a claim's number and its resamples."""
-    values = np.where(np.abs(values) < EXACT, 0.0, values)
+    values = across.counted(np.where(np.abs(values) < EXACT, 0.0, values))
+    if np.isnan(values[0]):
+        raise Missing("a side does not vary")
     row = {"number": values[0]} | dict.fromkeys(("low", "high", "p"), np.nan)
     if len(values) > 1:
         _, low, high = metrics.interval(values)
         row |= {"low": low, "high": high, "p": metrics.p_value(values)}
     answer = across.verdict(*(row[name] for name in ("number", "low", "high")), size=size)
     return {"answer": answer} | row
+
+
+def _not_of_some(source: Evidence, claim: Mapping[str, str], answer: str) -> None:
+    """Refuse an answer about all methods of Kim et al. that one which was not run may turn.
+
+    Some methods can show that one is not ahead of all others, but not that it is.
+
+    Raises:
+        Missing: the answer is such a one; the message has the methods that were not run.
+    """
+    is_ahead = claim["right"].startswith("others") and answer in YES
+    if is_ahead or claim["predicate"] in OF_ALL:
+        read = source.keys["printed"].iloc[sorted(source.used)]
+        rest = {*read, "mahalanobis", *claim["right"].removeprefix("others but ").split("|")}
+        methods = tables.published("kim2021", "rows")["printed"]
+        if absent := [name for name in methods if name not in rest]:
+            raise Missing(f"not run: {', '.join(absent)}")
 
 
 def _not_by_noise_alone(
@@ -262,83 +292,6 @@ def of_kim2021(runs: pd.DataFrame, **draws: Any) -> Evidence:
     return found.only(found.keys["source"] != WITHOUT) + concentrated(runs, found.resamples)
 
 
-def report(decided: pd.DataFrame) -> Iterator[str]:
-    """Each claim with its answers, size beside size, then how many there are of each answer.
-
-    A size that decides nothing of a paper has no column there; it is counted in the end, with
-    what would decide it.
-
-    Args:
-        decided: from `decide`.
-
-    Yields:
-        Lines of at most `WIDTH` characters.
-    """
-    cells = [_cell(row) for row in decided.itertuples()]
-    for paper, rows in decided.assign(cell=cells).groupby("paper", sort=False):
-        says = rows.groupby("size", sort=False)["answer"].agg(lambda x: (x != UNDECIDED).any())
-        shown = [size for size in says.index if says[size]] or [says.index[0]]
-        yield from (paper, *_claims(rows, shown), "")
-    yield from (*_counts(decided), "", *_remarks(decided))
-
-
-def _claims(rows: pd.DataFrame, sizes: list[str]) -> Iterator[str]:
-    """Each claim of a paper, what its number is, and a line for each scope."""
-    widths = [max(len(s), *rows.loc[rows["size"] == s, "cell"].str.len()) for s in sizes]
-    where = rows["where"].str.len().max()
-    yield from _line(" " * where, sizes, widths)
-    for _, claim in rows.groupby("id", sort=False):
-        first = claim.iloc[0]
-        yield f"{first['id']} ({first['section']}; {first['stated']})"
-        text = f"{first['claim']} Number: {first['what']}."
-        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
-        cells = claim.set_index(["where", "size"])["cell"]
-        for scope in claim["where"].unique():
-            beside = [cells.get((scope, size), "") for size in sizes]
-            yield from _line(scope.ljust(where), beside, widths)
-
-
-def _line(scope: str, cells: list[str], widths: list[int]) -> Iterator[str]:
-    """The cells beside each other; those that do not fit go on below."""
-    line = f"  {scope}"
-    for cell, width in zip(cells, widths, strict=True):
-        if len(line) + 1 + width > WIDTH:
-            yield line.rstrip()
-            line = " " * (2 + len(scope))
-        line += f" {cell:{width}}"
-    yield line.rstrip()
-
-
-def _cell(row: tuple) -> str:
-    """The answer, its number and its interval; or why there is none."""
-    if pd.isna(row.number):
-        todo = row.todo if row.size == "printed" else "runs missing"
-        return f"{row.answer}: {todo if row.todo else row.runs}"
-    form = "+.0e" if 0 < abs(row.number) < 0.0005 else "+.3f"
-    ends = "" if pd.isna(row.low) else f" [{row.low:+.2f},{row.high:+.2f}]"
-    return f"{row.answer} {row.number:{form}}{ends}"
-
-
-def _counts(decided: pd.DataFrame) -> Iterator[str]:
-    """A table of how many answers there are of each kind, by paper and size."""
-    kinds = decided.assign(kind=decided["answer"].map(KIND))
-    counts = kinds.groupby(["paper", "size"], sort=False)["kind"].value_counts().unstack()
-    counts = counts.reindex(columns=KINDS).fillna(0).astype(int)
-    yield from counts.rename_axis(columns=None).reset_index().to_string(index=False).splitlines()
-
-
-def _remarks(decided: pd.DataFrame) -> Iterator[str]:
-    """What words and marks mean, and what would decide the rest."""
-    yield from (f"{size}: {SIZES[size]}" for size in decided["size"].unique())
-    yield "abstract, text: stated there; table: read off its numbers; law: what they must obey"
-    if decided["low"].notna().any():
-        yield "undecided beside a number: its interval includes 0, other classes may turn it"
-    missing = decided[(decided["answer"] == UNDECIDED) & (decided["size"] != "printed")]
-    for todo, rows in missing[missing["todo"] != ""].groupby("todo", sort=False):
-        yield f"{', '.join(rows['size'].unique())}: {len(rows)} undecided"
-        yield from (f"  {each}" for each in todo.split("; "))
-
-
 def print_palechor2023() -> Evidence:
     """Both parts of Table 2, all of it on unknown images, gamma- too, as its caption says."""
     rows = tables.published("palechor2023", "table2").drop(columns="epoch")
@@ -366,14 +319,15 @@ def print_vaze2022() -> Evidence:
         vaze_table("8", task="far", source="six-sets"),
         steps().query("row <= 2"),
     ]
-    keys = ["place", "printed", "task", "source"]
-    rows = pd.concat(parts)[["table", *keys, "metric", "value"]].dropna(subset="value")
+    keys = ["place", "printed", "task", "source", "measure"]
+    rows = pd.concat(parts).assign(measure=lambda rows: rows["metric"])
+    rows = rows[["table", *keys, "metric", "value"]].dropna(subset="value")
     rows = rows.fillna("").assign(value=rows["value"] / 100)
     rows["table"] = rows.groupby(keys)["table"].transform(lambda names: ", ".join(names.unique()))
     wide = rows.pivot_table(index=["table", *keys], columns="metric", values="value")
     names = {"where": "table", "name": "task", "pearson_rho": "rho"}
     rhos = tables.published("vaze2022", "correlations").rename(columns=names)
-    rhos = rhos[[*names.values()]].assign(place="", printed="", source="")
+    rhos = rhos[[*names.values()]].assign(place="", printed="", source="", measure="rho")
     return _evidence(wide.reset_index(), ["table", *keys]) + _evidence(rhos, ["table", *keys])
 
 

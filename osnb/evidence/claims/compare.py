@@ -12,7 +12,7 @@
               "some >" : one of them is; ~ : they differ by no more than the margin, or by apart no
               more than that
     right     as left, keys a|b for each of them; "same" is what stands left, "others" every other
-              name, "others but a|b"
+              name, "others but a|b": it holds only where all methods were run
     margin    as one name on the right
 
 Parts between semicolons belong together and each has to hold. Of all that is asked the least

@@ -123,8 +123,21 @@ def _points(evidence: Evidence, where: str) -> tuple[list, np.ndarray, np.ndarra
     points = keys.to_dict("records")
     if len(points) < 3:
         raise Missing(f"too few points of {where} for a correlation")
-    sides = [[evidence(m, **rows | point) for point in points] for m in MEASURES]
-    return points, *map(np.array, sides)
+    each = [rows | point for point in points]
+    # the points of Figure 2 are of different data sets, and so of different classes anyway
+    splits = [{}] if where == "standard" else _shared_splits(evidence, each)
+    if not splits:
+        raise Missing(f"no split that all points of {where} have")
+    values = [[[evidence(m, **x | split) for split in splits] for x in each] for m in MEASURES]
+    return points, *(np.mean(side, axis=1) for side in values)
+
+
+def _shared_splits(evidence: Evidence, points: list[dict]) -> list[dict]:
+    """Keys of each split that all points have: over others, classes would be compared too."""
+    if "split" not in evidence.keys:
+        return [{}]
+    there = ({*evidence.names("split", **point)} for point in points)
+    return [{"split": split} for split in sorted(set.intersection(*there))]
 
 
 def deviations_alike(evidence: Evidence, place: str) -> np.ndarray:

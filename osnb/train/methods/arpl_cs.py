@@ -82,7 +82,7 @@ class Confusing(Run):
     def train(self):
         """The history, as of any run; the generated images' batch norms train with the model."""
         with beside(self.optimizer, self.companions["norms"].parameters()):
-            self.rates = [group["lr"] for group in self.optimizer.param_groups]
+            self.rates = checkpoint.rates(self.optimizer)
             return super().train()
 
     def values(self, images: Tensor, labels: Tensor) -> Tensor:

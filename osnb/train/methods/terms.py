@@ -453,7 +453,7 @@ class Virtual(Run):
     def train(self):
         """The history, as of any run; the detector's weights train with the model's."""
         with beside(self.optimizer, self.companions[DETECTOR].parameters()):
-            self.rates = [group["lr"] for group in self.optimizer.param_groups]
+            self.rates = checkpoint.rates(self.optimizer)
             return super().train()
 
     def values(self, images: Tensor, labels: Tensor) -> Tensor:
