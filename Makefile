@@ -106,13 +106,13 @@ ifneq ($(shell cat $(READY) 2>/dev/null),$(CURDIR))
 .PHONY: $(READY)
 endif
 $(READY): requirements.lock pyproject.toml
-	@for python in $(PYTHONS); do \
+	@PATH=$${PATH//"$(CURDIR)/.venv/bin:"/}; for python in $(PYTHONS); do \
 	  $$python -c 'import sys; sys.exit(sys.version_info < (3, 11, 5))' 2>/dev/null && break; python=; \
 	done; \
 	[ -n "$$python" ] || { \
 	  echo "this needs Python 3.11.5 or newer: install one, or say make PYTHON=/path/to/python3.11" >&2; \
 	  exit 1; }; \
-	if [ "$$(cat $@ 2>/dev/null)" = "$(CURDIR)" ]; then rm -f $@; \
+	if [ "$$(cat $@ 2>/dev/null)" = "$(CURDIR)" ]; then mv -f $@ $(OURS); \
 	elif [ -f $@ ] || [ -f $(OURS) ]; then rm -rf .venv; \
 	elif [ -d .venv ] && [ -e .venv.before ]; then \
 	  echo ".venv is another's, and there is a .venv.before: move one of them away" >&2; exit 1; \

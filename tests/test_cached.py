@@ -110,6 +110,23 @@ def test_of_few_features_a_rule_has_the_dim_of_its_source(found, name):
     np.testing.assert_array_equal(chosen(out["test"], known=known), wanted)
 
 
+def test_of_dims_in_which_the_features_lie_vim_takes_none(found):
+    alive = np.arange(found["weight"].shape[1]) < 5  # and a sixth direction, the origin of logits
+    dead = {k: x * alive if k.startswith("features") else x for k, x in found.items()}
+    seen = Seen(
+        Outputs(dead["logits_train"], dead["features_train"]),
+        dead["label_train"],
+        int(dead["known"]),
+        dead["weight"],
+        dead["bias"],
+    )
+    with pytest.raises(ValueError, match="lie in 8 directions"):
+        features.vim(seen, dim=8)
+    out = Outputs(dead["logits_test"], dead["features_test"])
+    chosen = cached.rules(dead)["vim"](seen)(out, known=seen.known)
+    np.testing.assert_array_equal(chosen, features.vim(seen, dim=4)(out, known=seen.known))
+
+
 def test_features_are_read_again_unless_the_checkpoint_is_another(run, found):
     exp, folder, _ = run
     file = folder / cached.FILE

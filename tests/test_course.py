@@ -6,6 +6,7 @@ import html
 import json
 import os
 import re
+import shutil
 import sys
 import zipfile
 from functools import partial
@@ -19,7 +20,9 @@ from osnb.base import workbook
 from osnb.book import index
 from osnb.book.run import execution, kernels
 from osnb.teach import course
+from osnb.teach.course import term
 from osnb.teach.course.leaks import leaks, without_hidden_tests
+from osnb.teach.course.whole import in_folder
 
 PUBLIC = sorted((workbook.root() / "notebooks").glob("*.ipynb"))
 PACKAGE = workbook.PACKAGE
@@ -480,9 +483,27 @@ def real(tmp_path_factory):
     return folder
 
 
-def test_the_learners_copy_has_nothing_of_the_bank_of_what_counts(real):
-    from osnb.teach.course import term
+def test_a_learners_folder_made_in_the_students_copy_has_its_notebooks(real, tmp_path, monkeypatch):
+    monkeypatch.setattr(workbook, "root", lambda: real)
+    for name in course.learn(tmp_path / "learn"):
+        files = (folder / name for folder in (tmp_path / "learn", real / "notebooks"))
+        mine, theirs = ([x.source for x in nbformat.read(f, as_version=4).cells] for f in files)
+        assert mine == theirs
+    shutil.copytree(tmp_path / "learn", tmp_path / "bundle" / "learn")
+    assert in_folder(tmp_path / "bundle") == {}  # it may be a bundle that is whole
 
+
+def test_a_quiz_says_how_many_questions_it_asks_of_a_bank_that_was_edited(monkeypatch):
+    bank = term.bank()
+    numeric = next(x for x in bank if "answer" in x and x["session"] == 1)
+    monkeypatch.setattr(term, "bank", lambda: [*bank, numeric | {"name": "another"}])
+    for session in (1, 2):
+        many = len(term.quiz(SECRET, session, "ann"))
+        (head, *_) = term.quiz_notebook(session, secret=SECRET, learner="ann").cells
+        assert f"{many} questions" in head.source
+
+
+def test_the_learners_copy_has_nothing_of_the_bank_of_what_counts(real):
     said = [x for entry in term.bank() for x in entry.get("wrong", [])]
     reasons = [x["why"] for x in said] + [x["because"] for x in term.bank() if "because" in x]
     assert len(reasons) == 80
@@ -616,8 +637,6 @@ for step in sys.argv[1:]:
 @pytest.mark.slow
 def test_nbgrader_gives_each_what_is_due_with_which_and_why(short, tmp_path):
     from nbgrader.api import Gradebook
-
-    from osnb.teach.course import term
 
     own = term.derived(SECRET, "session", 1)
     right = "".join(question.letter for question in term.quiz(own, 1, "ada"))

@@ -396,6 +396,7 @@ def test_short_trainings_of_size_paper_are_said_and_no_others():
     assert kim2021.labelled(table, short)["trained"].tolist() == ["epochs 40 of 200", "", ""]
     assert kim2021.labelled(table[["place"]], short)["trained"].tolist()[1] == "epochs 40 of 200"
     assert "trained" not in kim2021.labelled(table, {})
+    assert kim2021.labelled(table[:0], short).empty
     found = pd.DataFrame({"where": ["cifar", "cifar"], "ours": ["holds", "not run"]})
     assert kim2021.labelled(found, short)["trained"].tolist() == ["epochs 40 of 200", ""]
 

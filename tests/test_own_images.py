@@ -4,6 +4,7 @@ import ast
 import io
 import math
 import re
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -118,6 +119,11 @@ def test_pixels_are_those_of_pillow_turned_and_without_alpha(folder):
     assert (images.read(np.array([at["deep.png"]])) == 40_000 >> 8).all()
     said = datasets.conversions(folder / "images")
     assert [*said.values()] == [1, 1, 2, 0]
+    (folder / "images" / "c" / "more").mkdir()
+    for inside in ("loose.png", "c/more/deeper.png"):
+        shutil.copy(folder / "images" / "c" / "deep.png", folder / "images" / inside)
+    said = datasets.conversions(folder / "images")
+    assert [*said.items()][3] == ("files are left out: .png", 2)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 
 import late
 import psutil
@@ -286,7 +287,7 @@ def test_what_an_experiment_could_not_do_is_refused_before_it_starts(file, overr
     ("key", "text", "meant"),
     [
         ("data", "all", "{here}/all"),
-        ("data", "cifar10=a svhn=/b textures=~/c", "cifar10={here}/a svhn=/b 'textures=~/c'"),
+        ("data", "textures=~/c cifar10=a svhn=/b", "textures='~/c' cifar10={here}/a svhn=/b"),
         ("data", "/a/ ", "/a/ "),
         ("machine", "workers=2 cache=c", "workers=2 cache=c cache={here}/c"),
         ("machine", "cache=/c", "cache=/c"),
@@ -398,6 +399,7 @@ def test_a_run_is_done_once_until_something_changes(works, project):
     assert not run.done(plan)
     run.execute(plan)
     assert run.done(plan)
+    assert run.done(replace(plan, parameters=plan.parameters | {"machine": "workers=2"}))
     assert not run.done(run.plan(works, {"seed": 1}))
     works.write_text("run: small\nrate: 0.75\n")
     assert not run.done(run.plan(works))

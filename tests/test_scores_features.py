@@ -341,10 +341,9 @@ def test_mcm_is_the_largest_softmax_of_cosines_and_neglabel_the_share_of_known_n
 
 
 def flat():
-    """Training samples whose features are 0 but for the first three, as of a dead network."""
+    """Training samples with three features that live; the origin of the logits is a fourth."""
     of, alive = seen(), np.arange(D) < 3
-    out = of.out._replace(features=of.out.features * alive)
-    return of._replace(out=out, weight=of.weight * alive, bias=np.zeros(K))
+    return of._replace(out=of.out._replace(features=of.out.features * alive))
 
 
 @pytest.mark.parametrize(
@@ -362,7 +361,7 @@ def flat():
             lambda: features.vim(seen()._replace(bias=np.ones(3)), dim=2),
             r"need weights \(4, 8\) and biases; got \(4, 8\), \(3,\)",
         ),
-        (lambda: features.vim(flat(), dim=3), "lie in 3 directions"),
+        (lambda: features.vim(flat(), dim=4), "lie in 4 directions"),
         (lambda: features.fdbd(seen()._replace(weight=np.ones((K, D)))), "whose weights differ"),
         (
             lambda: features.she(seen()._replace(labels=np.zeros(120, int))),

@@ -147,14 +147,16 @@ def test_an_audit_passes_where_there_is_no_hole_and_says_where_nothing_was_audit
     assert "--strict" in (tmp_path / "asked.txt").read_text()
 
 
-def make(folder, *words, **tools):
+def make(folder, *words, path="", **tools):
     """`make WORDS` in a copy of the project's Makefile, with scripts under these names."""
     for name in ("Makefile", "requirements.lock", "pyproject.toml"):
         (folder / name).write_text((ROOT / name).read_text())
     for name, text in tools.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(f"#!/bin/sh\n{text}\n")
         (folder / name).chmod(0o755)
-    how = {"cwd": folder, "capture_output": True, "text": True, "env": ENV}
+    env = ENV | {"PATH": path + ENV["PATH"]}
+    how = {"cwd": folder, "capture_output": True, "text": True, "env": env}
     return subprocess.run(["make", *words], **how)
 
 
@@ -178,6 +180,23 @@ def test_the_environment_of_another_is_moved_and_an_unfinished_one_made_anew(tmp
     made = make(tmp_path, "quick", "PYTHONS=./python", python="exit 0")
     assert "move one of them away" in made.stderr
     assert (tmp_path / ".venv" / "half").exists()
+
+
+def test_an_environment_that_is_active_is_none_to_make_another_with(tmp_path):
+    tools = {".venv/bin/python3.11": "exit 0", "other/python3.11": "echo made by other; exit 0"}
+    path = f"{tmp_path}/.venv/bin:{tmp_path}/other:"
+    made = make(tmp_path, "quick", "PYTHONS=python3.11", path=path, **tools)
+    assert "made by other" in made.stdout
+    assert (tmp_path / ".venv.before" / "bin").exists()
+
+
+def test_an_environment_that_make_made_is_never_anothers(tmp_path):
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "ready").write_text(f"{tmp_path}\n")
+    os.utime(tmp_path / ".venv" / "ready", (1, 1))  # the lock is newer
+    for _ in range(2):  # pip is missing
+        make(tmp_path, "quick", "PYTHONS=./python", python="exit 0")
+        assert not (tmp_path / ".venv.before").exists()
 
 
 def test_a_folder_may_have_a_blank_in_its_name(tmp_path):

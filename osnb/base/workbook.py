@@ -103,7 +103,7 @@ def anywhere(folder: str) -> str:
     placed = {k: v if v[:1] in ("", "~") else os.path.join(here, v) for k, v in own.items()}
     if placed == own:
         return folder
-    return placed.get("") or shlex.join(f"{k}={v}" for k, v in placed.items())
+    return placed.get("") or " ".join(f"{k}={shlex.quote(v)}" for k, v in placed.items())
 
 
 def _folders(folder: str) -> dict[str, str]:

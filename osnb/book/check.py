@@ -91,7 +91,7 @@ def _params(file: Path, alike: dict[str, Path]) -> Iterator[str]:
     content = f"{planned.notebook} {sorted((planned.parameters | {'run': ''}).items())}"
     lines = file.read_text(encoding="utf8").splitlines()
     comment = " ".join(takewhile(lambda line: line.startswith("#"), lines))
-    size = planned.parameters["size"]
+    size = planned.parameters.get("size", "")
     if file.suffix != ".yaml":
         yield "a params file is called .yaml"
     if alike.setdefault(content, file) != file:

@@ -147,13 +147,14 @@ def write_png(images: Images, positions: np.ndarray, folder: Path) -> None:
 def conversions(place: Path) -> dict[str, int]:
     """How many files are not read as they are, by what is done to them; from their headers."""
     base, counts = place.parent if place.is_file() else place, dict.fromkeys(CONVERTED, 0)
-    for path in listed(place)["path"]:
+    read = {*listed(place)["path"]}
+    for path in read:
         with suppress(*BROKEN), Image.open(base / path) as photo:
             counts[ALPHA] += photo.mode in ("RGBA", "LA", "PA") or "transparency" in photo.info
             counts[DEEP] += photo.mode.startswith("I")
             counts[ROTATED] += photo.getexif().get(TURNED, 1) != 1
     files = (x for x in _shown(place) if (place / x).is_file())  # of a csv file there are none
-    others = [x.suffix for x in files if x.suffix.lower() not in SUFFIXES]
+    others = [x.suffix for x in files if str(x) not in read]
     return counts | {f"files are left out: {', '.join(sorted({*others}))}": len(others)}
 
 

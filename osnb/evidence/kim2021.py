@@ -132,7 +132,7 @@ def labelled(
     places = table["place" if "place" in table else "where"].str.lower()
     trained = places.map(lambda place: short.get(place, ""))
     names = table.get("printed", places).astype(str).str.lower()
-    coarse = [row in bfloat16 for row in zip(places, names, strict=True)]
+    coarse = np.array([row in bfloat16 for row in zip(places, names, strict=True)], bool)
     trained = trained.mask(coarse, (trained + ", bfloat16").str.removeprefix(", "))
     trained = trained.mask(table.filter(["run", "ours"]).eq("not run").any(axis=1), "")
     return table.assign(trained=trained) if trained.any() else table

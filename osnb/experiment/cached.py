@@ -5,6 +5,7 @@ Those of pytorch-ood are among the rules; it is no dependency: ``pip install pyt
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,7 +135,10 @@ def _best(
     """
     of_known = np.asarray(seen.labels) >= 0
     most = {"k": of_known.sum(), "dim": seen.out.features.shape[1] - 1}.get(name, np.inf)
-    fitted = [fit(seen, **fixed, **{name: value}) for value in grid if value <= most]
+    fitted = []
+    for value in (value for value in grid if value <= most):
+        with suppress(ValueError):  # ViM's, where the features lie in so many directions
+            fitted.append(fit(seen, **fixed, **{name: value}))
     fitted = fitted or [FITTED[fit.__name__](seen)]
     found = [metrics.auroc(*(rule(out, known=seen.known) for out in sides)) for rule in fitted]
     return fitted[int(np.argmax(found))]

@@ -27,6 +27,7 @@ from osnb.scores.rules import (
 )
 
 BLOCK = 1 << 23  # distances at a time: 64 MiB
+ROUNDING = 1e-6  # of a length: what is left of one that is 0 but for rounding, by far
 
 
 class Seen(NamedTuple):
@@ -103,7 +104,7 @@ def vim(seen: Seen, *, dim: int) -> Rule:
     z, f, _ = _known(seen)
     origin, off = _null(seen, dim)
     rest = _length((f - origin) @ off).mean()
-    if not rest:
+    if rest <= ROUNDING * _length(f - origin).mean():
         raise ValueError(f"the training features lie in {dim} directions; need a smaller dim")
     alpha = z.max(axis=1).mean() / rest
     return _fitted(seen, lambda z, f: _log_sum(z) - alpha * _length((f - origin) @ off))

@@ -30,10 +30,9 @@ def regular(file: Path | None) -> Path | None:
     """The file to write, behind a link: a device or a pipe would be replaced by it."""
     if file is None or str(file) == "-":
         return file
-    file = Path(os.path.realpath(file)) if file.is_symlink() else file
     if file.exists() and not file.is_file():
-        raise ValueError(f"{file} is no regular file: name another; --json - prints")
-    return file
+        raise ValueError(f"{file} is no regular file: name another")
+    return Path(os.path.realpath(file)) if file.is_symlink() else file
 
 
 def apart(*read: Path | None, to: tuple[Path | None, ...]) -> None:

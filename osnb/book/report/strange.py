@@ -101,9 +101,9 @@ def build() -> Path:
             rows[-1]["run"] = '<a href="{run}.html">{run}</a>'.format(**rows[-1])
     table = pd.DataFrame(rows, columns=COLUMNS).to_html(index=False, escape=False, border=0)
     shutil.rmtree(target, ignore_errors=True)  # nothing can fail any more but the disk
+    _write(target / "index.html", "Runs", table)  # first: it says whose the folder is
     for name, page in pages.items():
         _write(target / f"{name}.html", name, page)
-    _write(target / "index.html", "Runs", table)
     return target / "index.html"
 
 

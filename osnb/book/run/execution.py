@@ -62,7 +62,7 @@ def done(plan: Plan) -> bool:
         found.get("state") == "done"
         and "executed.ipynb" in found.get("files", {})
         and not runs.altered(plan.directory, found)
-        and found["parameters"] == plan.parameters
+        and {**found["parameters"], "machine": ""} == {**plan.parameters, "machine": ""}
         and found.get("inputs") == inputs(plan)
         and found.get("settings") == plan.follows["settings"]
         and not follows.changed(found)

@@ -21,7 +21,7 @@ from typing import Any
 from osnb.base import workbook
 from osnb.book import index, zips
 from osnb.teach.course import slides, term
-from osnb.teach.course.leaks import file_leaks, leaks, read, without_hidden_tests
+from osnb.teach.course.leaks import REGION, file_leaks, leaks, read, without_hidden_tests
 from osnb.teach.course.whole import SUMS, compare, in_folder
 
 NAME = "osnb-course"  # the folder in a zip
@@ -173,7 +173,9 @@ def learn(folder: Path) -> list[str]:
     added = []
     for source in sorted((workbook.root() / "notebooks").glob("*.ipynb")):
         if not (target := folder / source.name).exists():
-            book = student(nbformat.read(source, as_version=4), source.name)
+            book = nbformat.read(source, as_version=4)
+            if any(REGION.search(cell.source) for cell in book.cells):  # none in a students' copy
+                book = student(book, source.name)
             nbformat.validate(book)
             with workbook.writing(target) as file:
                 file.write_text(nbformat.writes(book) + "\n", encoding="utf8")

@@ -163,7 +163,8 @@ def quiz_notebook(session: int, *, secret: str, learner: str = "") -> Any:
     """The quiz of one session (nbformat's): a learner's own, or nbgrader's source for all."""
     import nbformat
 
-    count = 2 + min(EARLIER, sum("answer" in x for x in bank() if x["session"] < session))
+    asked = [x["session"] for x in bank() if "answer" in x]
+    count = asked.count(session) + min(EARLIER, sum(earlier < session for earlier in asked))
     text = quiz_text(quiz(secret, session, learner)) if learner else "Each learner has other ones."
     page = jinja2.Template((HERE / "pages" / "quiz.md").read_text(encoding="utf8"))
     head, answers, check = page.render(

@@ -13,7 +13,7 @@ from pathlib import Path
 SUMS = "SHA256SUMS"
 MOST = 64 << 20  # bytes of a checksum file
 LINE = re.compile(r"([0-9a-f]{64})  (.+)")
-MADE_BY_USE = re.compile(r"runs/|(.*/)?(\..+|__pycache__(/.*)?|[^/]+\.egg-info(/.*)?)$")
+MADE_BY_USE = re.compile(r"(runs|learn)/|(.*/)?(\..+|__pycache__(/.*)?|[^/]+\.egg-info(/.*)?)$")
 
 
 def in_folder(folder: Path) -> dict:
