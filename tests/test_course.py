@@ -493,6 +493,13 @@ def test_a_learners_folder_made_in_the_students_copy_has_its_notebooks(real, tmp
     assert in_folder(tmp_path / "bundle") == {}  # it may be a bundle that is whole
 
 
+def test_a_notebook_without_an_exercise_loses_outputs_and_the_teachers_cells_too():
+    shown = nbformat.v4.new_code_cell("1", outputs=[nbformat.v4.new_output("stream", text="1")])
+    note = nbformat.v4.new_markdown_cell("a note", metadata={"tags": ["teacher"]})
+    made = course.copies.student(nbformat.v4.new_notebook(cells=[shown, note]), "mine")
+    assert [(cell.source, cell.outputs) for cell in made.cells] == [("1", [])]
+
+
 def test_a_quiz_says_how_many_questions_it_asks_of_a_bank_that_was_edited(monkeypatch):
     bank = term.bank()
     numeric = next(x for x in bank if "answer" in x and x["session"] == 1)

@@ -33,6 +33,7 @@ CELL = {"tags", "nbgrader", "deletable", "editable"}  # metadata that a student'
 BOOK = {"kernelspec", "language_info"}
 BANK = "teach/course/bank.yaml"  # how what counts is computed: the lecturer's
 NEVER = shutil.ignore_patterns("__pycache__", "*.pyc", ".*", Path(BANK).name)
+STUB = {"python": "..."}
 CONFIG = '''"""Settings of nbgrader: an assignment a session, in solutions/; its stub is `...`."""
 
 from osnb.teach.course.copies import grading
@@ -173,9 +174,7 @@ def learn(folder: Path) -> list[str]:
     added = []
     for source in sorted((workbook.root() / "notebooks").glob("*.ipynb")):
         if not (target := folder / source.name).exists():
-            book = nbformat.read(source, as_version=4)
-            if any(REGION.search(cell.source) for cell in book.cells):  # none in a students' copy
-                book = student(book, source.name)
+            book = student(nbformat.read(source, as_version=4), source.name)
             nbformat.validate(book)
             with workbook.writing(target) as file:
                 file.write_text(nbformat.writes(book) + "\n", encoding="utf8")
@@ -184,6 +183,13 @@ def learn(folder: Path) -> list[str]:
         if (source := workbook.root() / "notebooks" / name).is_file():
             shutil.copyfile(source, folder / name)
     return added
+
+
+def _cleared(cell: Any) -> bool:
+    """Whether a cell has no solution, or has the stub in its place, as in a students' copy."""
+    solution = cell.metadata.get("nbgrader", {}).get("solution")
+    has_stub = re.search(rf"^\s*{re.escape(STUB['python'])}$", cell.source, re.M)
+    return not REGION.search(cell.source) and (not solution or bool(has_stub))
 
 
 def student(book: Any, name: str) -> Any:
@@ -196,11 +202,13 @@ def student(book: Any, name: str) -> Any:
     from nbgrader import preprocessors as steps
 
     resources = {}
+    # nbgrader would make a stub alone of what it has cleared once
+    stubs = [] if all(map(_cleared, book.cells)) else [steps.ClearSolutions(code_stub=STUB)]
     try:
         for step in (
             TagRemovePreprocessor(remove_cell_tags={"teacher"}),
             steps.LockCells(),
-            steps.ClearSolutions(code_stub={"python": "..."}),
+            *stubs,
             steps.ClearOutput(),
             steps.ClearHiddenTests(),
             steps.CheckCellMetadata(),
