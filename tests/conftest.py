@@ -32,6 +32,7 @@ class Project:
 
     def __init__(self, folder: Path):
         self.folder = folder
+        self.started = []
         (folder / "notebooks").mkdir(parents=True)
         (folder / "pyproject.toml").touch()
 
@@ -61,7 +62,18 @@ class Project:
         command = [sys.executable, "-c", "from osnb.book.cli import app; app()", *map(str, words)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         options = {"cwd": self.folder, **pipes, **options}
-        return subprocess.Popen(command, env=self.environment(**(env or {})), **options)
+        process = subprocess.Popen(command, env=self.environment(**(env or {})), **options)
+        self.started.append(process)
+        return process
+
+    def end(self):
+        """End what a failed test left running, and close its pipes: the next test is not told."""
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            for pipe in filter(None, (process.stdout, process.stderr)):
+                pipe.close()
 
 
 @pytest.fixture
@@ -69,7 +81,8 @@ def project(tmp_path, monkeypatch):
     made = Project(tmp_path / "project")
     monkeypatch.setattr(workbook, "root", lambda: made.folder)
     monkeypatch.setenv("OSNB_OUT", str(made.folder))
-    return made
+    yield made
+    made.end()
 
 
 @pytest.fixture(scope="session")

@@ -346,9 +346,8 @@ def test_who_holds_a_run_is_told_with_its_age(several):
 def test_a_worker_makes_the_others_while_another_process_holds_a_run(several):
     with record.lock(folder(several, 0)):
         process = several.start("run", "params/10_fixture_train", "--workers", 1, "--json", "-")
-        others = [folder(several, n) / "scores.parquet" for n in range(1, RUNS)]
         for _ in range(LONG * 20):
-            if all(file.is_file() for file in others) or process.poll() is not None:
+            if completed(several).total() == RUNS - 1 or process.poll() is not None:
                 break
             time.sleep(0.05)
         assert process.poll() is None

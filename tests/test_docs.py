@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 from markdown_it import MarkdownIt
 
+from osnb import losses, models
 from osnb.base import workbook
 from osnb.book import report
 
@@ -112,5 +113,9 @@ def test_the_site_is_made_without_a_warning_and_its_links_lead_to_files(tmp_path
         for link in re.findall(r'(?:href|src)="([^"#?]+)', text):
             assert link.startswith("https://") or (page.parent / link).exists(), (page, link)
     api = "".join(page.read_text(encoding="utf8") for page in index.parent.glob("api/*.html"))
-    for name in ("osnb.metrics.oscr", "osnb.scores.max_logit", "osnb.losses.entropic"):
+    named = ["osnb.metrics.oscr", "osnb.scores.max_logit", "osnb.base.tables.read"]
+    for make in (*losses.LOSSES.values(), *models.MODELS.values()):
+        made = getattr(make, "func", make)
+        named.append(f"{made.__module__}.{made.__qualname__}")
+    for name in named:
         assert f'id="{name}"' in api

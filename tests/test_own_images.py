@@ -97,6 +97,9 @@ def test_folders_of_splits_are_taken_as_they_are_and_val_comes_from_train(folder
     counts = read(folder, roles="").rows.groupby("wnid")["split"].value_counts().to_dict()
     assert counts["n", "test"] == counts["u", "test"] == 12
     assert (counts["c", "train"], counts["c", "val"]) == (10, 2)
+    (folder / "images" / "test").rename(folder / "images" / "Test")
+    with pytest.raises(ValueError, match=r"called train, val, test; got Test, train"):
+        read(folder, roles="")
 
 
 def test_pixels_are_those_of_pillow_turned_and_without_alpha(folder):

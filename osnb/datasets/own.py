@@ -22,6 +22,7 @@ LAYOUT = "<class>/*, train|val|test/<class>/*, or a csv file with the columns pa
 ALPHA, DEEP = "images lose their alpha", "images of 16 bits keep the upper 8"
 ROTATED = "images are turned as their camera's orientation tag says"
 CONVERTED = (ALPHA, DEEP, ROTATED)
+DIVIDED = {"train", "training", "val", "valid", "validation", "test", "testing"}  # by anybody
 FITS = 4e9  # bytes of pixels that are kept in memory once they are decoded
 
 
@@ -86,6 +87,9 @@ def listed(place: Path) -> pd.DataFrame:
     else:
         inside = {str(path) for path in _shown(place, "*") if (place / path).is_dir()}
         parts = sorted(inside) if set() < inside <= {*SPLITS} else [""]
+        if parts == [""] and len(inside) > 1 and {x.lower() for x in inside} <= DIVIDED:
+            found = ", ".join(sorted(inside))
+            raise ValueError(f"{place}: divided folders are called train, val, test; got {found}")
         rows = [
             (path, of, part) for part in parts for of, _, path in by_class(place, part, wnids=False)
         ]
