@@ -45,6 +45,14 @@ def fill(project, count, rate=1.0, others=None):
     return project
 
 
+def lasting(project, *runs):
+    """The first attempt at these runs goes on until somebody ends it."""
+    book = project.folder / "notebooks" / "10_fixture_train.ipynb"
+    lasts = f"time.sleep({LONG * 2} if run in {runs} and not again else rate)"
+    book.write_text(book.read_text().replace("time.sleep(rate)", lasts))
+    return project
+
+
 def completed(project):
     """How often each training run came to its end."""
     file = project.folder / "completed.txt"
@@ -94,9 +102,13 @@ def project_runs(project):
     return [record.read(file.parent) for file in files]
 
 
-def gone(pids, seconds=20):
+def gone(pids, seconds=LONG):
     """Whether none of the processes is left, soon."""
-    _, alive = psutil.wait_procs([psutil.Process(p) for p in pids if psutil.pid_exists(p)], seconds)
+    there = []
+    for pid in pids:
+        with suppress(psutil.NoSuchProcess):
+            there.append(psutil.Process(pid))
+    _, alive = psutil.wait_procs(there, seconds)
     return not [each for each in alive if each.status() != psutil.STATUS_ZOMBIE]
 
 
@@ -116,7 +128,7 @@ def test_a_batch_is_made_once_and_then_skipped_but_for_what_failed(several):
 
 @pytest.mark.parametrize(("victim", "workers"), [("worker", 2), ("source", 1), ("kernel", 1)])
 def test_a_worker_or_a_kernel_or_its_source_that_is_killed_costs_no_run(several, victim, workers):
-    process = several.start("reproduce", "--workers", workers, "--json", "-")
+    process = lasting(several, "r0").start("reproduce", "--workers", workers, "--json", "-")
     pids = kernel(several, 0)
     os.kill(pids[victim], signal.SIGKILL)
     code, told = ended(process)
@@ -147,6 +159,7 @@ def test_after_a_kill_nothing_of_a_run_goes_on_or_lies_about(several, tmp_path, 
     pids = kernel(several, 0)
     file = folder(several, 0) / "child.txt"
     while not file.is_file() or not file.read_text():
+        assert process.poll() is None
         time.sleep(0.05)
     child = psutil.Process(int(file.read_text()))
     family = [child, *psutil.Process(process.pid).children(recursive=True)]
@@ -171,9 +184,9 @@ def free(project, n):
 
 
 def test_what_a_killed_command_left_is_finished_by_the_next(several):
-    fill(several, RUNS)
-    process = several.start("reproduce", "--workers", 2)
+    process = lasting(several, "r0", "r1").start("reproduce", "--workers", 2)
     pids = kernel(several, 0)
+    kernel(several, 1)
     process.kill()
     process.communicate()
     assert gone(pids.values())
@@ -466,7 +479,6 @@ class Dask:
 
 
 QUICK = {
-    "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "4s",
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s",  # ten probes, a second apart, and two
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s",
 }
@@ -490,6 +502,7 @@ def dask(several, certificates):
 def test_the_workers_of_a_scheduler_started_by_hand_make_a_batch_over_tls(
     several, dask, certificates
 ):
+    lasting(several, "r0")
     dask.scheduler()
     victim = dask.worker("--no-nanny")
     words = ("--scheduler", dask.address, "--tls", certificates, "--json", "-")
@@ -505,6 +518,7 @@ def test_the_workers_of_a_scheduler_started_by_hand_make_a_batch_over_tls(
 def test_when_the_scheduler_is_killed_the_command_fails_and_the_next_one_finishes(
     several, dask, certificates
 ):
+    lasting(several, "r0")
     scheduler = dask.scheduler()
     dask.worker("--no-nanny")
     words = ("--scheduler", dask.address, "--tls", certificates, "--json", "-")
@@ -561,10 +575,7 @@ class Hosts:
 
 @pytest.mark.skipif(not shutil.which("ip"), reason="no iproute2: no hosts apart on this machine")
 def test_the_runs_of_a_host_that_is_cut_off_are_finished_elsewhere(several, dask, certificates):
-    fill(several, 1, rate=25.0)  # longer than it takes a host to see that it is alone
-    book = several.folder / "notebooks" / "10_fixture_train.ipynb"
-    once = "(out / 'cut').exists() or ((out / 'cut').touch(), time.sleep(rate))"
-    book.write_text(book.read_text().replace("time.sleep(rate)", once))
+    lasting(fill(several, 1), "r0")  # until the host sees that it is alone
     with Hosts() as hosts:
         dask.scheduler(host="10.98.1.1")
         dask.worker("--no-nanny", before=hosts.on("a"))

@@ -187,7 +187,7 @@ def test_no_thread_outlives_an_iteration(ending):
             list(pending)
     else:
         assert list(pending) == list(range(1, 50))
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
 
 
 # A start in the middle of an epoch.

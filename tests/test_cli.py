@@ -457,9 +457,9 @@ def test_show_says_where_the_results_are_of_a_run_that_was_made_elsewhere(works,
 
 @pytest.fixture
 def going(works, project):
-    """A run.json that says: running, by this process, for 60 s; and its folder."""
+    """A run.json that says: running, by this process, for an hour; and its folder."""
     directory = run.plan(works).directory
-    begun = (datetime.now(UTC) - timedelta(seconds=60)).isoformat(timespec="seconds")
+    begun = (datetime.now(UTC) - timedelta(hours=1)).isoformat(timespec="seconds")
     content = {"notebook": "00_works", "run": "small", "parameters": {}, "started": begun}
     content |= record.owner() | {"state": "running"}
     record.write(directory, content)
@@ -479,7 +479,7 @@ def test_status_of_a_training_run_counts_the_epochs_of_this_attempt(going):
     pq.write_table(rows, directory / "history.parquet")
     (told,) = json.loads(osnb("status", "--json", "-")[1])["runs"]
     assert told["share"] == 0.5
-    assert 175 < told["left"] < 190  # 5 of 20 epochs took a minute
+    assert 3 * 3600 <= told["left"] < 3 * 3660  # 5 of 20 epochs took an hour
     assert told["measures"] == {"epoch": 15, "loss": 0.25, "best": 0.2}
     shown = osnb("status")[1]
     for part in ("1 running", "50 %", "3:0", "loss 0.250, best 0.200"):

@@ -51,6 +51,17 @@ def test_an_fpr_at_another_tpr_is_told_apart_by_many_known_scores(capsys, tpr, r
     assert (lines == RIGHT) == right
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_at_least_95_per_cent_is_told_from_more_in_every_term(seed):
+    def mine(known, unknown):
+        enough = [t for t in known if (known >= t).mean() > 0.95]
+        return (unknown >= max(enough)).mean()
+
+    fpr95 = partial(metrics.fpr_at_tpr, tpr=0.95)
+    with pytest.raises(AssertionError, match="wrong"):
+        exercise.require(mine, fpr95, inputs=exercise.many, seed=seed)
+
+
 def test_ones_own_function_is_right(capsys):
     def mine(known, unknown):
         return {"gap": known.mean() - unknown}

@@ -2,6 +2,7 @@
 
 import ast
 import io
+import json
 import math
 import re
 import shutil
@@ -552,6 +553,48 @@ def test_the_report_of_a_folder_says_of_each_run_what_its_pretraining_could_have
     text = strange.build().read_text()
     assert "<td>no: octopus; not known: crosshatched; yes: tiger</td>" in text
     assert "unknown classes in the pretraining" in text
+
+
+def test_a_report_of_a_folder_shows_text_and_pictures_of_an_evaluation_and_no_script(
+    tmp_path, monkeypatch
+):
+    from osnb.book import record
+    from osnb.book.report import strange
+
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    size = {"image/png": {"width": '1" onerror="stolen()'}}
+    shown = {"output_type": "display_data", "data": {"image/png": "iVBORw0K"}, "metadata": size}
+    cell = {"cell_type": "code", "source": "1", "execution_count": 1, "metadata": {}}
+    book = {
+        "nbformat": 4,
+        "nbformat_minor": 4,
+        "metadata": {},
+        "cells": [cell | {"outputs": [shown]}],
+    }
+    runs = [{"notebook": "50_own", "run": name, "state": "done"} for name in ("mine", "broken")]
+    for run, text in zip(runs, (json.dumps(book), "{}"), strict=True):
+        file = tmp_path / "runs" / "50_own" / run["run"] / "executed.ipynb"
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    monkeypatch.setattr(record, "everything", lambda: runs)
+    pages = strange.build().parent
+    assert "base64,iVBORw0K" in (page := (pages / "mine.html").read_text())
+    assert "onerror" not in page
+    assert "cannot be shown" in (pages / "broken.html").read_text()
+
+
+@pytest.mark.parametrize(("size", "own"), [("mini", False), ("own", True)])
+def test_the_report_of_a_folder_is_of_ones_own_where_a_run_in_it_is(
+    tmp_path, monkeypatch, size, own
+):
+    from osnb.book import record, report
+
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    run = {"notebook": "50_own", "run": "x", "parameters": {"size": size}}
+    monkeypatch.setattr(record, "everything", lambda: [run])
+    monkeypatch.setattr(report, "build", lambda papers: "papers")
+    monkeypatch.setattr(report.strange, "build", lambda: "own")
+    assert CliRunner().invoke(app, ["report"]).output.strip() == ("own" if own else "papers")
 
 
 def test_a_report_of_a_folder_reads_tables_without_stamp_and_where_it_fails_the_old_one_stays(

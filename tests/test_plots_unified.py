@@ -150,6 +150,12 @@ def test_operating_points_keep_the_risk_and_bars_show_them(samples):
         assert ends == part.groupby("printed")["accepted"].sum().max()
 
 
+def test_no_count_lies_below_0_where_nothing_is_accepted(samples):
+    wrong = samples.assign(kind="wrong")
+    for ax in plots.accepted_at_risk(wrong, risk=0.0).axes:
+        assert ax.get_xlim()[0] >= 0
+
+
 def test_a_kind_keeps_its_colour_whether_right_samples_are_shown_or_not(samples):
     table = selective.risk_table(samples, risk=0.4)
     colors = []

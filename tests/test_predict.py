@@ -16,6 +16,7 @@ from osnb import experiment, models, train
 from osnb.base import stamps, tables, workbook
 from osnb.base.outputs import Outputs
 from osnb.book import predicting, run, runs
+from osnb.evidence import tables as evidence
 from osnb.experiment import predicted
 from osnb.experiment.predicted import MOVED, Answering
 
@@ -170,6 +171,14 @@ def test_a_network_of_ones_own_is_scored_and_its_code_is_in_the_stamp(out):
     assert (code, "holds scores of other weights" in why) == (2, True), why
     code, _, why = osnb("predict", *words, "--force")
     assert (code, "on one side only: 1.bias" in why) == (2, True)
+
+
+def test_foreign_weights_are_no_other_seed_of_the_run_that_their_file_is_called_after():
+    file = workbook.root() / "params" / "21_vaze_train" / "mini_cifar10_softmax.yaml"
+    planned = predicting.of_training([Path("mini_cifar10_softmax-best.pt")], file, {})
+    stamp = planned.follows | {"run": planned.run}
+    assert evidence.described("21_vaze_train")["mini_cifar10_softmax"]
+    assert evidence.repeats(stamp, evidence.described("21_vaze_train")) is None
 
 
 def test_weights_replace_no_training_and_a_wrong_order_of_classes_is_told(small, out):

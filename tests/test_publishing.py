@@ -107,6 +107,15 @@ def test_the_measures_are_those_of_metrics():
     assert low < value < high
 
 
+@pytest.mark.parametrize(("left", "told"), [(-1, "Negative test images"), (0, "All test images")])
+def test_a_card_says_what_was_tested_where_nothing_was_unknown(left, told):
+    table = scores(None)
+    table.loc[table["label"] < 0, ["label", "role"]] = [-1, "negative"]
+    card = publishing._card("a/b", {"params": None}, table[table["label"] >= left], "0").decode()
+    assert told in card
+    assert ("| auroc |" in card) == (left < 0)
+
+
 def test_a_list_of_classes_has_each_once(published):
     rows = pd.read_csv(io.BytesIO(published[0].read(f"protocols/{CARD}.csv")))
     assert rows["class"].is_unique

@@ -192,7 +192,7 @@ import sys, time, torch
 sys.path.insert(0, {tests!r})
 import test_ranks
 from pathlib import Path
-test_ranks.fit(test_ranks.mlp(), Path({folder!r}), loss=test_ranks.slow, devices=2, epochs=200)
+test_ranks.fit(test_ranks.mlp(), Path({folder!r}), loss=test_ranks.slow, devices=2, epochs=10_000)
 """
 
 
@@ -223,9 +223,18 @@ def slow(out, labels):
     return ENTROPIC(out, labels)
 
 
-def test_an_interrupt_stops_all_at_one_step_and_the_run_goes_on_from_there(tmp_path, by_two):
+def waiting(out, labels, *, folder):
+    """The entropic loss; behind the first epoch it takes its time until somebody writes go.txt."""
+    if (folder / "history.parquet").is_file() and not (folder / "go.txt").is_file():
+        time.sleep(2)
+    return ENTROPIC(out, labels)
+
+
+def test_an_interrupt_stops_all_at_one_step_and_the_run_goes_on_from_there(
+    tmp_path, by_two, capsys
+):
     model, (straight, plain, _) = conv(), by_two["longer"]
-    history = tmp_path / "history.parquet"
+    history, loss = tmp_path / "history.parquet", partial(waiting, folder=tmp_path)
 
     def interrupt():
         while not history.is_file():
@@ -234,9 +243,11 @@ def test_an_interrupt_stops_all_at_one_step_and_the_run_goes_on_from_there(tmp_p
 
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
-        fit(conv(), tmp_path, loss=slow, devices=2, epochs=6)
+        fit(conv(), tmp_path, loss=loss, devices=2, epochs=6)
     kept = len(pd.read_parquet(history))
     assert 1 <= kept < 6
-    again = fit(model, tmp_path, devices=2, epochs=6)
+    (tmp_path / "go.txt").touch()
+    again = fit(model, tmp_path, loss=loss, devices=2, epochs=6)
+    assert "starts anew" not in capsys.readouterr().out
     assert torch.equal(weights(model), weights(straight))
     assert again["loss"].tolist() == plain["loss"].tolist()

@@ -96,11 +96,11 @@ def test_a_killed_writer_leaves_the_old_file_whole(tmp_path):
         "with workbook.writing(Path(sys.argv[1])) as aside:\n"
         "    aside.write_text('ne')\n    print('half', flush=True)\n    time.sleep(60)"
     )
-    writer = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE, text=True)
-    assert writer.stdout.readline() == "half\n"
-    writer.send_signal(signal.SIGKILL)
-    assert writer.wait() == -signal.SIGKILL
-    writer.stdout.close()
+    command = [sys.executable, "-c", code, path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout.readline() == "half\n"
+        writer.send_signal(signal.SIGKILL)
+    assert writer.returncode == -signal.SIGKILL
     assert path.read_text() == "old"
 
 

@@ -11,7 +11,7 @@ import torch
 from torch.nn.functional import conv2d
 
 from osnb import metrics
-from osnb.base import workbook
+from osnb.base import tables, workbook
 from osnb.evidence import samples
 from osnb.experiment import Experiment, Machine
 from osnb.teach import touch
@@ -92,6 +92,17 @@ def test_a_page_holds_all_that_it_needs(name):
     )
     assert text.count("</script>") == 2
     assert dict(touch.files())[f"_static/touch/{name}.html"] == text.encode()
+
+
+def test_arrows_lie_among_all_test_images_of_their_network():
+    shown = touch.vectors()
+    largest = [[logit for logit, _ in shown[side]] for side in ("known", "unknown")]
+    scores = workbook.root() / "figures" / "21_vaze_train" / shown["run"] / "scores.parquet"
+    table = tables.read(scores)
+    known = table["role"] == "known"
+    whole = metrics.auroc(table.loc[known, "max_logit"], table.loc[~known, "max_logit"])
+    assert metrics.auroc(*map(np.array, largest)) == pytest.approx(whole, abs=1e-4)
+    assert [*map(len, largest)] == [known.sum(), (~known).sum()]
 
 
 def test_the_report_lacks_the_explorers_whose_runs_a_project_lacks(tmp_path, monkeypatch):

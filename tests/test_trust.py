@@ -266,6 +266,21 @@ def history(**columns):
     return change
 
 
+def scored(**columns):
+    """The scores of the archive's run with another column, and a stamp of the new bytes."""
+
+    def change(forger):
+        table = pq.read_table(io.BytesIO(forger.members[RUN + "scores.parquet"])).to_pandas()
+        sink = io.BytesIO()
+        table.assign(**columns).to_parquet(sink)
+        forger.output("scores.parquet", sink.getvalue())
+        stamp = json.loads(forger.members[RUN + "scores.json"])
+        stamp["files"]["scores.parquet"] = hashlib.sha256(sink.getvalue()).hexdigest()
+        forger.output("scores.json", json.dumps(stamp).encode())
+
+    return change
+
+
 def listed(files):
     """A table's stamp that lists other files."""
 
@@ -387,6 +402,17 @@ FORGED = {
     "no stamp": (
         lambda f: f.output("scores_x.parquet", f.members[RUN + "scores.parquet"]), "no stamp expl"),
     "stamp of another": (stamped(run="mini_p1_softmax"), "bears the stamp of another run"),
+    "scores that are no numbers": (
+        scored(max_logit=math.nan), r"scores\.parquet: scores are numbers"),
+    "scores of whole numbers": (scored(max_logit=1), r"scores\.parquet: scores are float64"),
+    "a sample twice": (scored(sample="a"), r"scores\.parquet: each sample has one row"),
+    "scores of other words": (scored(max_logit="a"), "no table of scores"),
+    "a text that fills the memory": (scored(group="a" * 30_000), "holds more than a table of"),
+    "rows that fill the memory": (history(loss=pa.nulls(200_000)), "holds more than a table of"),
+    "other scores than the stamp tells": (scored(max_logit=0.25), "tells of other columns"),
+    "content of a kind": (stamped(content=[1]), "tells of other columns"),
+    "content of no file": (stamped(content={"x.parquet": "0"}), "tells of other columns"),
+    "other columns than run.json's": (stamped(columns={"method": ["x"]}), "stamp of another"),
     "stamp with other parameters": (stamped(parameters={"size": "paper"}), "stamp of another"),
     "stamp of a kind": (stamped(parameters=3), "stamp of another"),
 }  # fmt: skip

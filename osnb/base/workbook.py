@@ -363,7 +363,7 @@ def params(file: Path) -> dict[str, Any]:
     """The content of a params file, read with the safe loader."""
     import yaml
 
-    return yaml.safe_load(Path(file).read_text()) or {}
+    return yaml.safe_load(Path(file).read_text(encoding="utf8")) or {}
 
 
 def variant(name: str, base: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:

@@ -72,7 +72,8 @@ def of_training(weights: Sequence[Path], file: Path, overrides: Mapping[str, Any
     Raises:
         Refused: there can be no such run.
     """
-    name = f"{weights[0].stem}_on_{file.stem}"
+    # without "-", behind which a name says how a run differs from another (`tables.repeats`)
+    name = f"{weights[0].stem.replace('-', '_')}_on_{file.stem}"
     return plan(file.with_name(f"{name}.yaml"), overrides, read(file) | {"run": name})
 
 

@@ -313,7 +313,7 @@ def gpus() -> list[str]:
 def cpu(what: str) -> str:
     """What /proc says of the first core, which is more than Python knows; empty elsewhere."""
     file = Path("/proc/cpuinfo")
-    lines = file.read_text().splitlines() if file.is_file() else []
+    lines = file.read_text(encoding="utf8").splitlines() if file.is_file() else []
     return next((x.partition(":")[2].strip() for x in lines if x.startswith(what)), "")
 
 

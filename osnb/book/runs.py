@@ -280,7 +280,7 @@ def keep_outputs(notebook: Path, executed: Path) -> None:
     Raises:
         ValueError: the copy has other code.
     """
-    ours = json.loads(notebook.read_text())
+    ours = json.loads(notebook.read_text(encoding="utf8"))
     code = [cell for cell in ours["cells"] if cell["cell_type"] == "code"]
     # without the one that papermill injected
     made = [x for x in workbook.cells(executed, "code") if "injected-parameters" not in x["tags"]]

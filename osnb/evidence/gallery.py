@@ -53,7 +53,7 @@ def _made(notebook: str, file: str, bases: tuple[Path, ...]) -> list[dict]:
     runs = {}
     for base in bases:
         for path in sorted((base / "figures" / notebook).glob(f"*/{file}.json")):
-            stamp = json.loads(path.read_text())
+            stamp = json.loads(path.read_text(encoding="utf8"))
             size, told = stamp["parameters"]["size"], headline(path.parent, file)
             runs[stamp["run"]] = {"run": stamp["run"], "size": size, "folder": path.parent} | told
     return sorted(runs.values(), key=lambda run: (SIZES.index(run["size"]), run["run"]))
@@ -112,7 +112,7 @@ def headline(folder: Path, file: str) -> dict[str, str]:
     """
     groups: dict[str, list[dict]] = {}
     for path in sorted(folder.glob("*.json")):
-        for row in json.loads(path.read_text()).get("headline") or []:
+        for row in json.loads(path.read_text(encoding="utf8")).get("headline") or []:
             if row.get("of", path.stem) == file:
                 groups.setdefault(row["what"], []).append(row)
     theirs, ours = [], []
@@ -189,7 +189,11 @@ def findings(root: Path) -> pd.DataFrame:
     columns = {}
     for size, name in SIZE_NAMES.items():
         path = root / "figures" / FINDINGS / size / "findings.json"
-        told = json.loads(path.read_text()).get("headline", []) if path.is_file() else []
+        told = (
+            json.loads(path.read_text(encoding="utf8")).get("headline", [])
+            if path.is_file()
+            else []
+        )
         told = pd.DataFrame(told, columns=["what", "ours"])
         columns[name] = told.groupby("what", sort=False)["ours"].agg("; ".join)
     return pd.DataFrame(columns).fillna("not run").rename_axis("finding").reset_index()

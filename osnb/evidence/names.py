@@ -205,7 +205,7 @@ def _unified(scores: pd.DataFrame, run: Mapping[str, Any]) -> Iterator[Part]:
         yield Part("near", "near", unknown[~far], "near")
     printed = printed_sources("kim2021", run)
     for name, rows in unknown[far].groupby("source"):
-        source = printed.get(name, name.replace("_", " "))
+        source = printed.get(name, name.removesuffix("_parquet").replace("_", " "))
         yield Part("far", source, rows, source)
     yield Part(UNKNOWN, ALL, unknown, ALL)
     if noise.any() and not noise.all():

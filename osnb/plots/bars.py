@@ -139,6 +139,8 @@ def stacked_errors(table: pd.DataFrame, *, value: str, label: str) -> Figure:
         wide = part.pivot(index="printed", columns="kind", values=value).fillna(0)
         here = {kind: fill for kind, fill in fills.items() if kind in wide}
         bars(ax, wide.loc[present(part["printed"])], here, size=0.75, edgecolor="white", lw=0.4)
+        if not wide.to_numpy().any():
+            ax.set_xlim(0, 1)  # a count is not below 0
     return finished(figure, x=label)
 
 

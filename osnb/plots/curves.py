@@ -135,7 +135,9 @@ def confidence_history(history: pd.DataFrame) -> Figure:
         ax.set(title=f"{style.label(benchmark)}: {SIDES[side]}", ylim=(0, 1.02))
     parts[0][0].xaxis.get_major_locator().set_params(integer=True)
     seeds = history.groupby(["benchmark", "method"])["seed"].nunique()
-    several = f"line: mean of {style.count(seeds)} seeds; band: from the least seed to the largest"
+    several = (
+        f"line: mean of {style.count(seeds)} seeds; band: from their smallest to their largest"
+    )
     about = several if seeds.max() > 1 else "one seed"
     return finished(figure, x="epoch", y="mean; higher is better", about=about)
 
@@ -162,6 +164,7 @@ def training(history: pd.DataFrame) -> Figure:
     axes[0, 1].set(ylabel="on validation images", ylim=(0, 1.02))
     last = history.iloc[-1]
     about = f"epoch {last['epoch']:.0f}: loss {last['loss']:.3f}"
+    about += "; dot: the best epoch so far" * len(best)
     return finished(figure, x="epoch", about=about)
 
 

@@ -173,8 +173,14 @@ def risk_slider(samples: pd.DataFrame, *, risk: float) -> Explorer:
     """
 
     def show(at: float) -> tuple[plots.Figure, str]:
-        words = f"errors among accepted samples: at most {at:.2f}"
-        return plots.accepted_at_risk(samples, risk=at), words
+        accepted = selective.risk_table(samples, risk=at)
+        accepted["right"] = accepted["accepted"].where(accepted["kind"] == selective.RIGHT, 0)
+        lines = [f"errors among accepted samples: at most {at:.2f}"]
+        for panel, part in accepted.groupby("panel", sort=False):
+            sums = part.groupby("printed", sort=False)[["accepted", "right"]].sum()
+            words = (f"{method} {n} ({right} right)" for method, n, right in sums.itertuples())
+            lines.append(f"{panel}: accepted by " + ", ".join(words))
+        return plots.accepted_at_risk(samples, risk=at), "<br>".join(lines)
 
     return Explorer(show, [risk], lambda: [slider(risk, 0.0, 1.0, RISK_STEP, "risk")])
 

@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -146,7 +147,6 @@ def _apart() -> Iterator[str]:
 def _spread(runs: int, workers: int) -> dict[str, float]:
     from osnb.base import workbook
     from osnb.book import batch
-    from osnb.book.kernel import usage
     from osnb.book.run import plan
 
     begun = time.perf_counter()
@@ -161,7 +161,8 @@ def _spread(runs: int, workers: int) -> dict[str, float]:
     if wrong or len(ends) != runs:
         raise RuntimeError(f"{len(wrong)} of {len(ends)} runs are not done: {wrong[:1]}")
     parts = {"plan": planned - begun, "workers up": ready - planned, "engine": done - ready}
-    return parts | {"memory": usage()["memory"]}  # before anything is collected
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # before any is collected
+    return parts | {"memory": memory}
 
 
 def pretend(*sent, **how) -> dict:
@@ -219,9 +220,9 @@ def show_batch(found: dict) -> list[str]:
     each = 1000 * found["engine"] / found["runs"]
     return [
         f"{found['runs']:,} runs of nothing on {found['workers']} workers; {_where(found)}",
-        f"  planned and queued in   {found['plan']:7.2f} s",
+        f"  planned in              {found['plan']:7.2f} s",
         f"  workers started in      {found['workers up']:7.2f} s",
-        f"  made in                 {found['engine']:7.2f} s, {each:.1f} ms a run",
+        f"  queued and made in      {found['engine']:7.2f} s, {each:.1f} ms a run",
         f"  osnb status answers in  {found['status']:7.2f} s",
         f"  peak memory             {found['memory'] / 1e6:7.0f} MB of this process",
         f"  {found['tables']:,} finished runs as one frame of {found['rows']:,} rows in "

@@ -9,7 +9,7 @@ import math
 import re
 import shutil
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache, partial
@@ -145,9 +145,9 @@ def _free() -> int:
 
 
 def _stated(name: str, content: bytes) -> dict[str, Any]:
-    """The object in a json file; {} of other files."""
+    """The object in a json file; of a table the digest of its columns; {} of other files."""
     if name.endswith(".parquet"):
-        _check_table(name, content)
+        return {"is": _digest(name, content)}
     if not name.endswith((".json", ".ipynb")):
         return {}
     try:
@@ -177,31 +177,60 @@ def notebook(name: str | Path, stated: Any) -> dict[str, Any]:
     return stated
 
 
-def _check_table(name: str, content: bytes) -> None:
-    """Refuse a parquet file that holds neither scores, outputs nor a history."""
+def _digest(name: str, content: bytes) -> str:
+    """Digest of the columns of a parquet file that holds scores, outputs or a history.
+
+    Raises:
+        ValueError: it holds none of them, breaks the contract of scores tables, or means more than
+            its bytes can.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from osnb.base.tables import COLUMNS
+    from osnb.base import stamps, tables
 
-    needed = {"sample", "role", "label"} if name.endswith("/outputs.parquet") else {*COLUMNS}
+    kind, texts, words = name.rpartition("/")[2], [*tables.COLUMNS[:5]], ()
+    texts = {"history.parquet": [], "outputs.parquet": ["sample", "role"]}.get(kind, texts)
     try:
-        file = pq.ParquetFile(pa.BufferReader(content))
-        history = name.endswith("/history.parquet") and _is_history(file)
-        known = history or needed <= {*file.schema_arrow.names}
+        file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
+        known = _numbers(file, texts)
+        known &= kind != "history.parquet" or 0 < file.metadata.num_rows <= EPOCHS
+        if known and (fits := _fits(file, len(content))):
+            frame = file.read().to_pandas()
+            words = [word for text in texts for word in frame[text].unique()]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):  # Arrow's are among them
         known = False
     if not known:
         raise ValueError(f"{name} is no table of scores, outputs or history")
+    if not fits or any(len(word) > LONG for word in words):
+        raise ValueError(f"{name} holds more than a table of {len(content):,} bytes can")
+    if kind.startswith("scores"):
+        try:
+            tables.check(frame)
+        except (ValueError, TypeError) as error:  # the latter of columns that hold other types
+            raise ValueError(f"{name}: {' '.join(str(error).split())}") from None
+    return stamps.columns(frame)
 
 
-def _is_history(file) -> bool:
-    """Whether a parquet file has numbers only, under names that can be shown."""
+def _fits(file, size: int) -> bool:
+    """Whether a parquet file of so many bytes has no more rows, nor grows beyond `TABLE`.
+
+    Equal values cost a file nothing, but an honest row has a name or a number of its own.
+    """
+    groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+    counts = [group.column(j).num_values for group in groups for j in range(group.num_columns)]
+    grown = sum(group.total_byte_size for group in groups)
+    return max([file.metadata.num_rows, *counts]) <= size and grown <= TABLE
+
+
+def _numbers(file, texts: Sequence[str]) -> bool:
+    """Whether a parquet file has these columns, and numbers under names that can be shown."""
     from pyarrow import types
 
     kinds, schema = (types.is_integer, types.is_floating, types.is_null), file.schema_arrow
-    numbers = all(any(is_kind(field.type) for is_kind in kinds) for field in schema)
-    return numbers and all(map(line, schema.names)) and 0 < file.metadata.num_rows <= EPOCHS
+    others = [field for field in schema if field.name not in texts]
+    numbers = all(any(is_kind(field.type) for is_kind in kinds) for field in others)
+    return numbers and {*texts} <= {*schema.names} and all(map(line, schema.names))
 
 
 def _check_run(key: str, files: dict[str, dict], sums: dict[str, str]) -> None:
@@ -226,6 +255,9 @@ def _check_run(key: str, files: dict[str, dict], sums: dict[str, str]) -> None:
         listed = stamp.get("files", {})
         if not isinstance(listed, dict) or any(sums.get(x) != sha for x, sha in listed.items()):
             raise ValueError(f"{place} gives other checksums than its files have")
+        told = stamp.get("content", {})
+        if not isinstance(told, dict) or any(files.get(x, {}).get("is") != told[x] for x in told):
+            raise ValueError(f"{place} tells of other columns than its tables have")
         if not _validator("headline").is_valid(stamp.get("headline", [])):
             raise ValueError(f"{place} has a headline that cannot be shown")
         explained |= {*listed}
@@ -238,5 +270,5 @@ def _stamp(stated: dict[str, Any]) -> dict[str, Any]:
     """What a run.json and the stamps of its files have to agree on."""
     values = stated.get("parameters")
     values = values if isinstance(values, dict) else {}
-    stamp = {key: stated.get(key) for key in ("notebook", "run", "goldens", "settings")}
+    stamp = {key: stated.get(key) for key in ("notebook", "run", "goldens", "settings", "columns")}
     return stamp | {"parameters": {k: values[k] for k in values if k not in workbook.LOCAL}}

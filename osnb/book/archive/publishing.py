@@ -14,7 +14,6 @@ import yaml
 
 from osnb import metrics
 from osnb.base import tables, workbook
-from osnb.base.labels import NEGATIVE
 from osnb.evidence import gallery
 
 CROISSANT = "mlcroissant"
@@ -30,9 +29,7 @@ A network trained {{ how }}: {{ about }}. Its scores are in
 `runs/{{ run }}/scores.parquet`; weights are not included. Protocol: {{ protocol }}, sha256 of its
 list of classes `{{ sha256 }}`.
 
-Unknown test images against known ones, with 95 % intervals over test classes ({{ rule }}):
-
-{{ measures }}
+{{ measured }}
 """
 
 
@@ -115,8 +112,8 @@ def _classes(table: pd.DataFrame) -> bytes:
 
 
 def _measured(table: pd.DataFrame, rule: str) -> dict[str, list[float]]:
-    """Value, low and high of each measure on unknown test samples; bootstrap over classes."""
-    known, unknown = table[table["label"] >= 0], table[table["label"] < NEGATIVE]
+    """Value, low and high of each measure on a table of two roles; bootstrap over classes."""
+    known, unknown = table[table["label"] >= 0], table[table["label"] < 0]
     codes = [pd.factorize(part["class"])[0] for part in (known, unknown)]
     weights = metrics.role_weights(*codes, seed=0)
     right = (known["pred"] == known["label"]).to_numpy()
@@ -131,8 +128,11 @@ def _card(key: str, run: dict[str, Any], table: pd.DataFrame, sha256: str) -> by
 
     rules = ("max_softmax_log_odds", "max_softmax", "max_logit")
     rule, columns = next(name for name in rules if name in table), run.get("columns", {})
+    tested = {*table["role"]} - {"known"}
+    role = "unknown" if "unknown" in tested else "negative"  # as `osnb score` takes them
+    pair = table[table["role"].isin(["known", role])]
     rows, results = ["| measure | value | low | high |", "| --- | --- | --- | --- |"], []
-    for name, (value, low, high) in _measured(table, rule).items():
+    for name, (value, low, high) in _measured(pair, rule).items() if tested else ():
         rows.append(f"| {name} | {value:.3f} | {low:.3f} | {high:.3f} |")
         more = {"metric_args": {"rule": rule, "low": round(low, 6), "high": round(high, 6)}}
         about = {"task_type": "image-classification", "dataset_type": "osnb", "metric_type": name}
@@ -141,8 +141,10 @@ def _card(key: str, run: dict[str, Any], table: pd.DataFrame, sha256: str) -> by
     known = {"model_name": key, "license": "bsd-3-clause", "tags": ["open-set-recognition"]}
     data = ModelCardData(**known, eval_results=results)
     how = f"by `osnb run {run['params']}`" if run["params"] else "on images of one's own"
-    filled = {"run": key, "how": how, "rule": rule, "sha256": sha256}
-    filled |= {"protocol": columns.get("benchmark"), "measures": "\n".join(rows)}
+    filled = {"run": key, "how": how, "sha256": sha256}
+    said = f"{role.title()} test images against known ones, with 95 % intervals over test classes"
+    said = "\n".join([f"{said} ({rule}):\n", *rows]) if tested else "All test images are known."
+    filled |= {"protocol": columns.get("benchmark"), "measured": said}
     filled["about"] = ", ".join(f"{name} {value}" for name, value in columns.items())
     card = ModelCard.from_template(data, template_str=CARD, **filled)
     return str(card).encode()

@@ -177,7 +177,7 @@ def report() -> None:
     """
     from osnb.book import report
 
-    own = any(workbook.out().glob("runs/50_own/*/run.json"))
+    own = any(run["parameters"].get("size") == "own" for run in record.everything())
     outside = workbook.out() != workbook.root()
     made = report.strange.build() if own and outside else report.build(len(PAPERS))
     print(made)

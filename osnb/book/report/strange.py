@@ -5,6 +5,7 @@ this machine, and no script: of nbconvert's html the tags of texts, tables and p
 `build` makes the report of a folder of one's own: its evaluations as pages, its runs in a table.
 """
 
+import json
 import re
 import shutil
 from collections import defaultdict
@@ -17,6 +18,7 @@ import pandas as pd
 
 from osnb.base import tables, workbook
 from osnb.book import record, runs
+from osnb.book.archive import checking
 from osnb.protocols import hierarchy
 
 TAGS = "a blockquote br code div em h1 h2 h3 h4 h5 h6 hr img li ol p pre span strong ul"
@@ -84,16 +86,17 @@ def build() -> Path:
     Returns:
         The path of index.html.
     """
-    from nbconvert import HTMLExporter
-
     every, target = record.everything(), workbook.out() / "report"
     check_ours(target)
     done = [run for run in every if run["notebook"] == "50_own" and run["state"] == "done"]
-    exporter = HTMLExporter(template_name="basic", sanitize_html=True)
     pages, rows = {}, []
     for run in done:
         notebook = workbook.out() / "runs" / "50_own" / run["run"] / "executed.ipynb"
-        pages[run["run"]] = exporter.from_filename(str(notebook))[0]
+        try:
+            content = checking.notebook(notebook, json.loads(notebook.read_bytes()))
+            pages[run["run"]] = cleaned(content)["cells"][0]["source"]
+        except ValueError as error:
+            pages[run["run"]] = f"<p>{escape(f'This notebook cannot be shown: {error}')}</p>"
     for run in every:
         told = run | {SEEN: _pretrained(run)}
         rows.append({name: escape(str(told.get(name, ""))) for name in COLUMNS})

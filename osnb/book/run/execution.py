@@ -5,7 +5,7 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from functools import cache
 from pathlib import Path
@@ -62,11 +62,17 @@ def done(plan: Plan) -> bool:
         found.get("state") == "done"
         and "executed.ipynb" in found.get("files", {})
         and not runs.altered(plan.directory, found)
-        and {**found["parameters"], "machine": ""} == {**plan.parameters, "machine": ""}
+        and _compared(plan, found["parameters"]) == _compared(plan, plan.parameters)
         and found.get("inputs") == inputs(plan)
         and found.get("settings") == plan.follows["settings"]
         and not follows.changed(found)
     )
+
+
+def _compared(plan: Plan, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that change a number: a place does where one's own images lie in it."""
+    places = workbook.LOCAL if plan.published else {"machine"}
+    return {name: value for name, value in parameters.items() if name not in places}
 
 
 def once(plan: Plan, *, force: bool = False, **how: Any) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ function auroc(known, unknown, rule) {
 function explorer(root, data) {
   const arrows = { A: [...data.pair[0]], B: [...data.pair[1]] };
   const colours = { A: "#0b5cad", B: "#a35c00" };
+  const areas = Object.keys(RULES).map((rule) => `${rule} ${number(auroc(data.known, data.unknown, RULES[rule]))}`).join(", ");
   let share = 0.8;
   const every = [...data.known, ...data.unknown], voice = spoken();
   const span = (i) => {
@@ -96,7 +97,7 @@ function explorer(root, data) {
       ...Object.entries(arrows).map(([name, p]) => [name, number(p[0], 2), number(p[1], 2), number(msp(p)), number(Math.hypot(...p), 2), verdict("MLS", p), verdict("MSP", p)])]));
     const accepted = (rule) => data.unknown.filter((p) => above(rule, cut[rule], p)).length;
     const both = data.unknown.filter((p) => above("MLS", cut.MLS, p) && above("MSP", cut.MSP, p)).length;
-    counts.textContent = `Of ${data.unknown.length} unknown images MLS accepts ${accepted("MLS")}, MSP ${accepted("MSP")}, both ${both}. AUROC: MLS ${number(auroc(data.known, data.unknown, RULES.MLS))}, MSP ${number(auroc(data.known, data.unknown, odds))}.`;
+    counts.textContent = `Of ${data.unknown.length} unknown images MLS accepts ${accepted("MLS")}, MSP ${accepted("MSP")}, both ${both}. AUROC: ${areas}.`;
     voice.say(sentence());
   }
 
