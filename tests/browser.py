@@ -9,8 +9,9 @@ import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+import psutil
 import pytest
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -84,8 +85,16 @@ def serving(folder, *words):
             _answers(f"http://127.0.0.1:{port}/api?token={token}", process, folder / "log")
             yield f"http://127.0.0.1:{port}", token
         finally:
+            started = psutil.Process(process.pid).children(recursive=True)
             process.terminate()
-            process.wait(START)
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:  # its shutdown of a kernel may wait for ever
+                process.kill()
+                process.wait()
+                for child in started:
+                    with suppress(psutil.NoSuchProcess):
+                        child.kill()
 
 
 def _answers(address, process, log):

@@ -185,11 +185,10 @@ def free(project, n):
 
 def test_what_a_killed_command_left_is_finished_by_the_next(several):
     process = lasting(several, "r0", "r1").start("reproduce", "--workers", 2)
-    pids = kernel(several, 0)
-    kernel(several, 1)
+    pids = [pid for n in (0, 1) for pid in kernel(several, n).values()]
     process.kill()
     process.communicate()
-    assert gone(pids.values())
+    assert gone(pids)
     states = Counter(x["state"] for x in project_runs(several))
     assert set(states) <= {"interrupted", "done"}
     assert states["interrupted"] >= RUNS - 1

@@ -385,5 +385,5 @@ def test_a_run_is_drawn_as_far_as_it_went_with_a_dot_at_its_best_epoch():
     assert [line.get_xydata().tolist() for line in left] == [[[1, 3], [2, 2], [3, 1.5]]]
     assert [line.get_ydata().tolist() for line in right] == [[0.1, 0.4, 0.3], [0.2, 0.5, 0.6]]
     assert [line.get_markevery() for line in (*left, *right)] == [[1]] * 3
-    assert figure.get_supxlabel() == "epoch 3: loss 1.500"
+    assert figure.get_supxlabel() == "epoch 3: loss 1.500; dot: the best epoch so far"
     assert len(plots.training(progress()[["epoch", "loss"]][:1]).axes[1].lines) == 0

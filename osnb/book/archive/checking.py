@@ -189,7 +189,7 @@ def _digest(name: str, content: bytes) -> str:
 
     from osnb.base import stamps, tables
 
-    kind, texts, words = name.rpartition("/")[2], [*tables.COLUMNS[:5]], ()
+    kind, texts = name.rpartition("/")[2], [*tables.COLUMNS[:5]]
     texts = {"history.parquet": [], "outputs.parquet": ["sample", "role"]}.get(kind, texts)
     try:
         file = pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts)
@@ -197,23 +197,25 @@ def _digest(name: str, content: bytes) -> str:
         known &= kind != "history.parquet" or 0 < file.metadata.num_rows <= EPOCHS
         if known and (fits := _fits(file, len(content))):
             frame = file.read().to_pandas()
-            words = [word for text in texts for word in frame[text].unique()]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # Arrow's are among them
+            words = [x for text in texts for x in frame[text].value_counts(dropna=False).items()]
+            fits = sum(len(word) * rows for word, rows in words) <= TABLE
+            fits &= all(len(word) <= LONG for word, _ in words)
+    except Exception:  # whatever somebody's file does to its reader
         known = False
     if not known:
         raise ValueError(f"{name} is no table of scores, outputs or history")
-    if not fits or any(len(word) > LONG for word in words):
+    if not fits:
         raise ValueError(f"{name} holds more than a table of {len(content):,} bytes can")
     if kind.startswith("scores"):
         try:
             tables.check(frame)
-        except (ValueError, TypeError) as error:  # the latter of columns that hold other types
+        except Exception as error:  # of columns that hold other types, of any kind
             raise ValueError(f"{name}: {' '.join(str(error).split())}") from None
     return stamps.columns(frame)
 
 
 def _fits(file, size: int) -> bool:
-    """Whether a parquet file of so many bytes has no more rows, nor grows beyond `TABLE`.
+    """Whether a parquet file of so many bytes says of no more rows, and of at most `TABLE` bytes.
 
     Equal values cost a file nothing, but an honest row has a name or a number of its own.
     """
@@ -227,9 +229,10 @@ def _numbers(file, texts: Sequence[str]) -> bool:
     """Whether a parquet file has these columns, and numbers under names that can be shown."""
     from pyarrow import types
 
-    kinds, schema = (types.is_integer, types.is_floating, types.is_null), file.schema_arrow
+    kinds, schema = (types.is_integer, types.is_floating), file.schema_arrow
     others = [field for field in schema if field.name not in texts]
     numbers = all(any(is_kind(field.type) for is_kind in kinds) for field in others)
+    numbers &= len({*schema.names}) == len(schema.names)
     return numbers and {*texts} <= {*schema.names} and all(map(line, schema.names))
 
 
