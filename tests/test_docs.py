@@ -1,6 +1,8 @@
 """The documentation: its links lead somewhere, its files to copy work, Sphinx makes pages of it."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -75,17 +77,66 @@ def test_the_front_page_leads_to_every_page_in_two_steps():
     assert set(report.DOCS.rglob("*.md")) <= reached | {there}
 
 
+def code(page):
+    """The pieces of Python on a page; the first is the file to copy."""
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf8"), re.DOTALL)
+
+
 def test_each_file_to_copy_passes_its_own_test(tmp_path):
     files = [f"{page.stem}/mine.py" for page in EXTEND]
     for page, file in zip(EXTEND, files, strict=True):
-        code = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf8"), re.DOTALL)[0]
         (tmp_path / page.stem).mkdir()
-        (tmp_path / file).write_text(code)
+        (tmp_path / file).write_text(code(page)[0])
     command = [sys.executable, "-m", "pytest", "-q", "-rp", "-p", "no:cacheprovider"]
     command += ["--import-mode=importlib", *files]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:]
     assert {*re.findall(r"^PASSED (.*?)::", done.stdout, re.M)} == {*files}
+
+
+@pytest.mark.parametrize(
+    ("page", "room", "line"),
+    [
+        ("reader", "datasets", "READERS['packed'] = packed"),
+        ("protocol", "protocols", "PROTOCOLS['thirds'] = thirds"),
+    ],
+)
+def test_a_file_to_copy_can_be_part_of_the_package(page, room, line, tmp_path):
+    """Its room imports it beside its own modules, before the catalogue."""
+    shutil.copytree(report.DOCS.parent, tmp_path / "osnb", copy_function=os.symlink)
+    (tmp_path / "osnb" / room / "mine.py").write_text(
+        code(report.DOCS / "extend" / f"{page}.md")[0]
+    )
+    init = tmp_path / "osnb" / room / "__init__.py"
+    text, name = init.read_text(), line.rpartition(" ")[2]
+    init.unlink()
+    text = text.replace("\nfrom osnb", f"\nfrom osnb.{room}.mine import {name}\nfrom osnb", 1)
+    init.write_text(f"{text}\n{line}\n")
+    done = subprocess.run(
+        [sys.executable, "-c", f"import osnb.{room}; print(osnb.__file__)"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.startswith(str(tmp_path)), done.stderr[-2000:]
+
+
+def test_the_metric_of_its_page_is_called_on_the_scores_of_finished_runs(tmp_path):
+    for name, text in zip(
+        ("mine.py", "use.py"), code(report.DOCS / "extend" / "metric.md"), strict=True
+    ):
+        (tmp_path / name).write_text(text)
+    done = subprocess.run([sys.executable, "use.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert re.search(r"^mini_p2_entropic 0\.[1-4]\d*$", done.stdout, re.M), done.stderr[-2000:]
+
+
+def test_pages_name_goals_of_make_that_there_are():
+    goals = {*re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M), ".venv/ready"}
+    for page in report.DOCS.rglob("*.md"):
+        text = page.read_text(encoding="utf8")
+        assert {*re.findall(r"`make ([^` ]+)", text)} <= goals
+        assert not re.search(r"`make`[^.`]* installs", text), page  # alone it lists the goals
 
 
 def test_a_page_links_to_pages_and_names_other_files():

@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 from osnb import metrics, plots
 from osnb.base import workbook
-from osnb.evidence import drawings, kim2021, names, own, palechor2023, tables
+from osnb.evidence import across, build, drawings, kim2021, names, own, palechor2023, tables
 from osnb.evidence.across import (
     averaged,
     gains,
@@ -582,6 +582,40 @@ def test_rows_in_print_mean_methods_and_benchmarks_that_there_are(paper):
 def table(request):
     """(tasks, methods, 1 + R)."""
     return np.random.default_rng(1).normal(0, 1, (4, 7, 5)).round(request.param)
+
+
+def test_splits_of_the_same_classes_draw_them_together_so_their_mean_is_no_surer_than_one(runs):
+    runs(split=0)
+    runs(split=1)  # the same table: a second split that says nothing new
+    both = evidence(runs.frame(), "shifts", ("max_logit",), resamples=200)
+    one, other = (both.only(both.keys["split"] == split).values["auroc"] for split in "01")
+    assert np.mean(one == other) > 0.99  # but where the row of classes is too short
+    spread = [np.nanstd(values, axis=1) for values in ((one + other) / 2, one)]
+    assert (spread[0] > 0.95 * spread[1]).all()
+
+
+def test_a_class_has_much_the_same_copies_in_each_split_whatever_its_role():
+    rows = pd.DataFrame(
+        {"sample": list("abcdefghijkl"), "class": list("112233445566"), "source": "s"}
+    )
+    run, many = {"benchmark": "b", "run": "r"}, 4000
+    draws = build.Draws("class", 0, many, {"b": pd.Index(build._classes(rows).unique())})
+    known, unknown = draws(rows[:8], "0 known", run)[1:], draws(rows[4:], "1 unknown", run)[1:]
+    for copies in (known, unknown):  # as many as ever, in the shares of a multinomial draw
+        assert (copies.sum(axis=1) == 8).all()
+        assert copies.mean(axis=0) == pytest.approx(np.ones(8), abs=0.05)
+        assert copies.var(axis=0) == pytest.approx(np.full(8, 0.75), abs=0.06)
+    assert np.corrcoef(known[:, 4], unknown[:, 0])[0, 1] > 0.6  # class 3 in both
+    apart = build.Draws("class", 0, many)
+    drawn = [apart(part, name, run)[1:] for part, name in ((rows[:8], "k"), (rows[4:], "u"))]
+    assert abs(np.corrcoef(drawn[0][:, 4], drawn[1][:, 0])[0, 1]) < 0.05
+
+
+def test_the_limit_of_chance_is_the_quantile_of_rho_itself():
+    n = np.arange(3, 100)  # over unrelated normal points (rho + 1) / 2 is beta distributed
+    exact = stats.beta(n / 2 - 1, n / 2 - 1, loc=-1, scale=2).ppf(0.975)
+    assert across.by_chance(n) == pytest.approx(exact)
+    assert np.isnan(across.by_chance(2))
 
 
 def test_spearman_and_w_are_those_of_scipy(table):

@@ -14,7 +14,7 @@ import torch
 from osnb import datasets, experiment, losses, models, protocols, scores, train
 from osnb.base.outputs import Outputs
 from osnb.datasets.augment import AUGMENT, OPS
-from osnb.experiment import Experiment, Machine, layers, scored, trained
+from osnb.experiment import Experiment, Machine, layers, rehearsal, scored, trained
 from osnb.train import methods
 
 RECIPES, BENCHMARKS = layers.catalogue("recipes"), layers.catalogue("benchmarks")
@@ -267,6 +267,40 @@ def test_an_experiment_is_what_its_rooms_give_when_they_are_called_by_hand(tmp_p
     for rule in ("max_logit", "energy", "feature_norm"):
         theirs = (scores.POST_HOC | scores.SCORES)[rule](out, known=6)
         np.testing.assert_array_equal(table[rule], theirs)
+
+
+def thirds(*, split=0, available=None):
+    """A protocol that divides whatever classes there are."""
+    if split not in (0, 1, 2):
+        raise ValueError(f"split is 0, 1 or 2; got {split}")
+    names = sorted(available or ())
+    rows = pd.DataFrame({"wnid": names, "name": names, "order": range(len(names))})
+    rows["role"] = ["unknown" if i % 3 == split else "known" for i in range(len(names))]
+    return protocols.rows_of("thirds", rows.assign(source="", group="", bin=""), available)
+
+
+@pytest.mark.parametrize("name", ["closed", "thirds"])
+def test_a_protocol_that_divides_whatever_classes_there_are_can_be_an_experiments(
+    name, monkeypatch
+):
+    monkeypatch.setitem(protocols.PROTOCOLS, "thirds", thirds)
+    few = "train_per_class=2 test_per_class=2 validation=whole counts=gaussian_noise:8"
+    more = f"protocol={name} also=gaussian_noise {few}"
+    exp = Experiment.named("closed", method="softmax", overrides=more)
+    parts = exp.parts(Machine())
+    assert len(parts.classes) == parts.images.rows["wnid"].nunique()
+    assert [source for source, _, _ in parts.far] == ["gaussian_noise"]
+
+
+def test_such_a_protocol_has_a_golden_of_each_split_and_one_without_a_list_is_refused(monkeypatch):
+    monkeypatch.setitem(protocols.PROTOCOLS, "thirds", thirds)
+    found = rehearsal.protocol("thirds")
+    assert list(found) == ["split 0", "split 1", "split 2"]
+    assert len({*found.values()}) == 3
+    lost = lambda *, available=None: thirds(split=3, available=available)  # noqa: E731
+    monkeypatch.setitem(protocols.PROTOCOLS, "thirds", lost)
+    with pytest.raises(ValueError, match=r"thirds lists neither .*split is 0, 1 or 2; got 3"):
+        rehearsal.protocol("thirds")
 
 
 def test_settings_are_chosen_on_a_split_of_their_own_and_no_other_one_is_let_in():

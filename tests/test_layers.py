@@ -34,7 +34,7 @@ ROOMS = {
         {"numpy", "pandas", "torch", "PIL"},
         {"imagehash", "pytorch_ood"},
     ),
-    "evidence": ({"base", "metrics", "experiment"}, {"numpy", "pandas"}, set()),
+    "evidence": ({"base", "metrics", "experiment"}, {"numpy", "pandas"}, {"scipy"}),
     "plots": (
         {"base", "metrics", "evidence"},
         {"numpy", "pandas", "matplotlib", "seaborn", "ipywidgets", "PIL"},

@@ -11,10 +11,12 @@ from test_predict import trained
 from typer.testing import CliRunner
 
 from osnb import experiment as ex
+from osnb import train
 from osnb.base import tables, user
 from osnb.book import predicting
 from osnb.book.cli import app
 from osnb.book.run import Refused, execute, plan
+from osnb.experiment import predicted
 from osnb.experiment.scored import Scores
 
 HEAD = "import numpy as np\nimport pandas as pd\nimport torch\nfrom torch import nn\n"
@@ -186,6 +188,26 @@ def test_a_bad_benchmark_of_ones_own_is_refused_in_a_sentence(text, tmp_path, mo
         predicting.of_weights([tmp_path / "w.pt"], tmp_path / "my.yaml", {})
 
 
+@pytest.mark.parametrize(
+    "words", ["known, unknown", "knwon unknown", "known unknown negatives", "known", "''"]
+)
+def test_tested_roles_that_are_none_are_refused_before_anything_is_trained(folder, words):
+    reason = "tested is known and unknown, and negative where wanted, with blanks between; got "
+    reason += words if words == "''" else f"'{words}'"
+    with pytest.raises(ValueError, match=reason):
+        experiment(f"tested={words!r}" if words != "''" else "tested=''")
+    with (folder / "my.yaml").open("a") as file:
+        file.write(f"tested: {words}\n")
+    with pytest.raises(Refused, match=reason):
+        planned(folder)
+    with pytest.raises(Refused, match=reason):
+        predicting.of_weights([folder / "w.pt"], folder / "my.yaml", {})
+
+
+def test_tested_roles_come_in_any_order(folder):
+    assert experiment("tested='unknown  negative known'").parts(ex.Machine()).test
+
+
 @pytest.mark.parametrize("name", ["/tmp/x:f", "../x:f", "a/b:f", "x..y:f", ":f", "x y:f"])
 def test_a_module_is_a_name_and_no_path(folder, name):
     (folder.parent / "x.py").write_text("def f(out, labels): ...")
@@ -248,6 +270,51 @@ def test_weights_that_are_there_are_scored_on_a_benchmark_file_of_ones_own(folde
     for name, why in {"broken": "KeyError", "of_more": "", "none": "no function 'none'"}.items():
         code, _, said = osnb(*words[:2], f"my_module:{name}", *words[3:], "file.pt")
         assert (code, why in said, "Traceback" in said) == (2, True, False), said
+
+
+NORMED = """
+def normed(*, classes):
+    layers = [nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten()]
+    return nn.Sequential(*layers, nn.Linear(144, classes))
+
+def branching(*, classes):
+    made = normed(classes=classes)
+    made.register_forward_hook(lambda net, _, out: (out, out) if net.training else out)
+    return made
+
+def weighed(*, classes):
+    import warnings
+    made = normed(classes=classes)
+    with warnings.catch_warnings(action="ignore"):
+        nn.utils.weight_norm(made[0])
+    return made
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "members"),
+    [("normed", 1), ("normed", 2), *((name, 1) for name in ("branching", "weighed"))],
+)
+def test_a_network_that_nobody_put_to_rest_is_scored_at_rest(folder, name, members):
+    """Also one that gives a pair in training alone, as Inception does, and one not to be copied."""
+    (folder / "normed.py").write_text(HEAD + NORMED)
+    network = user.load(f"normed:{name}")(classes=2)
+    torch.nn.init.uniform_(network[1].running_mean, -0.2, 0.2)
+    state = {key: value.clone() for key, value in network.eval().state_dict().items()}
+    torch.save(state, folder / "normed.pt")
+    exp = experiment()
+    if members > 1:
+        exp = ex.Experiment.named("my.yaml", method="ensemble", size="own", overrides="members=2")
+    parts, files = exp.parts(ex.Machine()), [folder / "normed.pt"] * members
+    with torch.no_grad():
+        logits = torch.cat([network(images) for images, _ in parts.test(0)]).numpy()
+    for _ in range(2):
+        made = predicted.loaded(exp, parts, files, model=f"normed:{name}")
+        for one, still in zip(*map(predicted.members, (made.network, made.still)), strict=True):
+            after = one.network.state_dict()
+            assert all(torch.equal(state[key], after[key]) for key in state)
+            np.testing.assert_allclose(train.predict(one, parts.test).logits, logits, atol=1e-6)
+            np.testing.assert_allclose(train.predict(still, parts.test).logits, logits, atol=1e-5)
 
 
 def test_several_files_of_weights_are_an_ensemble(folder, monkeypatch):

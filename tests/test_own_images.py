@@ -14,6 +14,7 @@ import pytest
 import torch
 from letter import commands
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
@@ -103,6 +104,25 @@ def test_folders_of_splits_are_taken_as_they_are_and_val_comes_from_train(folder
         read(folder, roles="")
 
 
+def test_a_division_without_test_images_is_refused_before_anything_is_trained(folder):
+    rows = read(folder, roles="").rows
+    rows.rename(columns={"wnid": "class"}).assign(split="train").to_csv(
+        folder / "images" / "list.csv", index=False
+    )
+    (folder / "my.yaml").write_text(MY.replace("images: images", "images: images/list.csv"))
+    reason = r"list\.csv: no image is for testing: give some rows the split"
+    with pytest.raises(ValueError, match=reason):
+        experiment().parts(Machine())
+    with pytest.raises(ValueError, match=reason):
+        [*examined.benchmark(experiment(), Machine())]
+    (folder / "images").rename(folder / "old")
+    for split in ("train", "val"):
+        shutil.copytree(folder / "old", folder / "images" / split)
+    (folder / "my.yaml").write_text(MY)
+    with pytest.raises(ValueError, match="images: no image is for testing: add test/<class>"):
+        experiment().parts(Machine())
+
+
 def test_pixels_are_those_of_pillow_turned_and_without_alpha(folder):
     photo = Image.fromarray(np.arange(12 * 10 * 3, dtype=np.uint8).reshape(12, 10, 3))
     exif = photo.getexif()
@@ -113,16 +133,30 @@ def test_pixels_are_those_of_pillow_turned_and_without_alpha(folder):
     photo.save(place / "turned.png", exif=exif)
     photo.convert("RGBA").save(place / "alpha.png")
     photo.save(place / "turned.webp", exif=exif, lossless=True)
+    photo.save(place / "turned.tiff", exif=exif)
+    text, data = PngInfo(), exif.tobytes().hex()
+    text.add_text("Raw profile type exif", f"\nexif\n{len(data) // 2:8}\n{data}\n", zip=True)
+    photo.save(place / "profile.png", pnginfo=text)
+    said = PngInfo()
+    said.add_itxt("XML:com.adobe.xmp", '<x tiff:Orientation="6"/>', zip=True)
+    photo.save(place / "said.png", pnginfo=said)
+    grey = Image.new("L", (12, 10), 9)
+    grey.paste(250, (0, 0, 12, 3))
+    grey.save(place / "said.jpg", xmp=b'<x tiff:Orientation="6"/>', quality=100)
+    exif[0x0112] = 0  # no such way to hold it
+    photo.save(place / "nothing.jpg", exif=exif)
     Image.fromarray(np.full((12, 10), 40_000, np.uint16)).save(place / "deep.png")
     images = read(folder, resize=8, roles="")
     at = {path.split("/")[1]: i for i, path in enumerate(images.rows["path"]) if "c/" in path}
     upright = photo.transpose(Image.Transpose.ROTATE_270).resize((9, 8), Image.BILINEAR)
     expected = np.asarray(upright).transpose(2, 0, 1)[:, :, :8]
-    for name in ("turned.png", "turned.webp"):
+    for name in ("turned.png", "turned.webp", "turned.tiff", "profile.png", "said.png"):
         np.testing.assert_array_equal(images.read(np.array([at[name]]))[0], expected)
     assert (images.read(np.array([at["deep.png"]])) == 40_000 >> 8).all()
     said = datasets.conversions(folder / "images")
-    assert [*said.values()] == [1, 1, 2, 0]
+    assert [*said.values()] == [1, 1, 6, 0]
+    light = images.read(np.array([at["said.jpg"]]))[0].float().mean(dim=(0, 1))
+    assert light[-1] > 200 > 50 > light[0]  # what was above is at the right
     (folder / "images" / "c" / "more").mkdir()
     for inside in ("loose.png", "c/more/deeper.png"):
         shutil.copy(folder / "images" / "c" / "deep.png", folder / "images" / inside)
@@ -434,11 +468,46 @@ def test_hidden_folders_hold_no_images(folder):
     assert set(read(folder, roles="").rows["wnid"]) == {"a b", "c", "n", "u"}
 
 
+def test_folders_may_be_links_and_a_circle_of_them_ends(folder):
+    before, shown = read(folder).rows, experiment().settings["reader"]
+    files = sorted(read(folder, roles="").rows["path"])
+    for name in ("c", "u"):
+        (folder / "images" / name).rename(folder / name)
+        (folder / "images" / name).symlink_to(folder / name)
+    assert experiment().settings["reader"] == shown  # the same names
+    (folder / "u" / "round").symlink_to(folder)
+    pd.testing.assert_frame_equal(read(folder).rows, before)
+    new = datasets.new_images(folder / "images", shape=(3, 8, 8), resize=10).rows["path"]
+    assert sorted(new) == files
+    for name in ("c/12.png", "c/notes.txt"):
+        shutil.copy(folder / "c" / "3.png", folder / name)
+    assert [*datasets.conversions(folder / "images").items()][3] == ("files are left out: .txt", 1)
+    assert experiment().settings["reader"] != shown
+
+
 def test_a_folder_without_folders_of_classes_is_refused(folder):
     (folder / "empty").mkdir()
     for images in ("empty", "images/c"):
         with pytest.raises(FileNotFoundError, match=f"{images} holds no folder named after a cl"):
             read(folder, images=images)
+
+
+def test_a_verdict_needs_no_name_of_a_run_and_finds_the_benchmark_from_anywhere(
+    folder, monkeypatch
+):
+    exp = experiment()
+    weights = folder / "größe 1.pt"
+    torch.save(exp.network(exp.parts(Machine())).state_dict(), weights)
+    monkeypatch.setenv("OSNB_OUT", str(folder / "out"))
+    monkeypatch.chdir(folder.parent)
+    words = ["--benchmark", f"{folder.name}/my.yaml", "--weights", str(weights)]
+    new = f"{folder.name}/images/c"
+    ended = CliRunner().invoke(app, ["verdict", new, *words, "--threshold", "0"])
+    assert (ended.exit_code, "of 12 images" in ended.output) == (0, True), ended.output
+    ended = CliRunner().invoke(app, ["predict", *words])  # which makes a run of that name
+    assert (ended.exit_code, "a name needs" in ended.output) == (2, True), ended.output
+    ended = CliRunner().invoke(app, ["predict", *words[:-1], str(weights.rename(folder / "w.pt"))])
+    assert ended.exit_code == 0, ended.output
 
 
 def test_new_images_that_are_not_there_or_twice_are_refused(folder):

@@ -43,6 +43,27 @@ def test_each_line_of_repeats_matches_runs_and_asks_for_seeds_or_all_splits_of_t
     assert run.repeated(run.plan(params / "00_tour" / "mini.yaml")) == []
 
 
+@pytest.mark.parametrize(
+    ("word", "nearest"),
+    [
+        ("sead=3", "seed"),
+        ("thread=2", "threads"),
+        ("benchmrk=p1", "benchmark"),
+        ("epoch=3", "epochs"),
+    ],
+)
+def test_a_misspelt_name_is_held_against_parameters_and_settings_and_all_are_listed(word, nearest):
+    file = workbook.root() / "params" / "12_palechor_train" / "mini_p2_softmax.yaml"
+    name, _, value = word.partition("=")
+    said = f"nothing reads {word} .*nearest is {nearest}; there are .*epochs, .*parameters are (.*)"
+    with pytest.raises(run.Refused, match=said) as refused:
+        run.plan(file, {name: value})
+    listed = re.search(said, str(refused.value))[1].split(", ")
+    for notebook in sorted({x.parent.name for x in FILES if x.parent.name.endswith("_train")}):
+        declared = workbook.declared(workbook.root() / "notebooks" / f"{notebook}.ipynb")
+        assert {"run", *listed} == {*declared}
+
+
 PAPER = [file for file in FILES if file.stem.startswith("paper_")]
 PAPER = [file for file in PAPER if not file.stem.endswith("_released")]  # nothing is trained
 

@@ -200,6 +200,30 @@ def test_logits_without_a_linear_layer_are_their_own_features():
     assert out.features is out.logits or torch.equal(out.features, out.logits)
 
 
+class Projecting(nn.Module):
+    """Its last layer is not the one that is registered last, which only a training calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.fc, self.proj = nn.Linear(64, 6), nn.Linear(6, 3), nn.Linear(6, 2)
+        self.off = False
+
+    def forward(self, images):
+        """Logits (N, 3)."""
+        if self.off:
+            return images.flatten(1)[:, :3]
+        return self.fc(input=self.first(images.flatten(1)).relu())
+
+
+def test_features_are_the_input_of_the_linear_layer_that_is_called_last():
+    net, images = Projecting(), torch.rand(2, 1, 8, 8)
+    answering = Answering(net)
+    out = answering(images)
+    assert torch.equal(out.features, net.first(images.flatten(1)).relu())
+    net.off = True  # nothing is left of the call before
+    assert torch.equal(answering(images).features, images.flatten(1)[:, :3])
+
+
 def test_released_weights_are_never_trained(tmp_path):
     exp = experiment.Experiment.named("digits", method="released", overrides="weights=x.pth")
     parts = exp.parts(experiment.Machine())
@@ -307,6 +331,13 @@ def test_a_convolution_that_others_need_too_keeps_its_norm():
     assert torch.equal(still(images), network(images))
 
 
+def test_a_network_that_cannot_be_copied_is_left_alone():
+    network = nn.Sequential(nn.Conv2d(3, 3, 3), nn.BatchNorm2d(3)).eval()
+    with pytest.warns(FutureWarning, match="weight_norm"):
+        nn.utils.weight_norm(network[0])
+    assert models.folded(network) is network
+
+
 def test_a_network_that_folding_moves_too_far_is_left_alone():
     images = photographs(8, 64)
     network = lively(small_one("resnet50"), images)
@@ -358,6 +389,10 @@ def test_a_checkpoint_and_tensors_behind_a_prefix_are_weights(tmp_path):
         torch.save(given, tmp_path / f"{kind}.pt")
         models.weighted(second, tmp_path / f"{kind}.pt")
         assert torch.equal(second.head.weight, first.head.weight)
+    models.weighted(second, {"model": "conv", "state_dict": content})
+    around = nn.DataParallel(second)  # whose own names have the prefix
+    models.weighted(around, content)
+    models.weighted(around, {f"module.{key}": value for key, value in content.items()})
     (tmp_path / "no.pt").write_bytes(b"no weights")
     with pytest.raises(ValueError, match=r"no\.pt must hold tensors by name"):
         models.weighted(second, tmp_path / "no.pt")

@@ -19,7 +19,10 @@ from osnb.experiment.layers import STAGES
 
 LONG = 200  # letters that a name of `names` never has
 CELLS = "cells"  # a notebook's own code
-UNREHEARSED = "unrehearsed "  # before the digest of all numerical code, for what has no golden
+# before the digest of all numerical code, for what has no golden; with the digest of one behind it
+# for what was made before anybody had held that code against the golden
+UNREHEARSED = "unrehearsed "
+EARLIER = 19  # of the codes that were held, how many are kept besides the last
 # what results are compared with as code: plots and evidence, and what no golden holds whole
 SHOWN = ("osnb.plots", "osnb.evidence", "osnb.protocols", "osnb.base.tables", "osnb.base.labels")
 SHOWN += ("osnb.datasets.small", "osnb.datasets.quickdraw", "osnb.teach.capstone")
@@ -106,7 +109,8 @@ def now(name: str, notebook: str, there: Mapping[str, str]) -> str:
             return ""
         files = [path] if path.is_file() else sorted(x for x in path.rglob("*") if x.is_file())
         return digest(*(_code(x).text if x.suffix == ".py" else x for x in files)) if files else ""
-    return there.get(name) or UNREHEARSED + numerical()
+    golden = there.get(name)
+    return golden or f"{UNREHEARSED}{numerical()} {goldens().get(name, '')}".strip()
 
 
 def changed(stamp: Mapping[str, Any]) -> list[str]:
@@ -115,10 +119,16 @@ def changed(stamp: Mapping[str, Any]) -> list[str]:
     Raises:
         ValueError: a file that the code is in cannot be read; the message names it.
     """
-    pairs = stamp["goldens"].items()
-    lacked = {name for name, then in pairs if str(then).startswith(UNREHEARSED)}
-    there = {name: digest for name, digest in goldens().items() if name not in lacked}
-    return [name for name, then in pairs if now(name, stamp["notebook"], there) != then]
+    notebook, there, found = stamp["notebook"], goldens(), []
+    for name, then in stamp["goldens"].items():
+        if str(then).startswith(UNREHEARSED):
+            _, parsed, golden, *_ = f"{then}  ".split(" ")
+            held_since = golden and golden == there.get(name) and parsed in _held_codes()
+            stands = parsed == numerical() or held_since
+        else:
+            stands = now(name, notebook, there) == then
+        found += [] if stands else [name]
+    return found
 
 
 def goldens() -> dict[str, str]:
@@ -130,7 +140,8 @@ def goldens() -> dict[str, str]:
 def held() -> Path:
     """The file that says for which numerical code the goldens were last found to hold.
 
-    It has the digest of the code as parsed, and behind it that of its bytes, which takes no second.
+    It has the digest of the code as parsed, behind it that of its bytes, which takes no second, and
+    the digests of earlier code, as parsed, for which these same goldens were found to hold.
     """
     return workbook.root() / "tests" / "golden" / "held.txt"
 
@@ -171,11 +182,19 @@ def of_settings(settings: Mapping[str, Any], columns: Mapping[str, Any]) -> list
     return sorted((found | {f"rule/{x}" for x in (*RULES, *fitted, *answer)}) - NOTHING)
 
 
-def note() -> None:
-    """Say in that file that the goldens hold for today's code."""
+def note(*, afresh: bool = False) -> None:
+    """Say in that file that the goldens hold for today's code; `afresh`, that they are others."""
+    earlier = [] if afresh else [parsed for parsed in _held_codes() if parsed != numerical()]
     with workbook.writing(held()) as aside:
-        aside.write_text(f"{numerical()}\n{digest(*_numerical())}\n")
+        lines = [numerical(), digest(*_numerical()), *earlier[:EARLIER]]
+        aside.write_text("".join(f"{line}\n" for line in lines))
     _hold.cache_clear()
+
+
+def _held_codes() -> list[str]:
+    """Digests of the codes, as parsed, that today's goldens were found to hold for; last first."""
+    lines = held().read_text(encoding="utf8").split() if held().is_file() else []
+    return lines[:1] + lines[2:]  # the second is of bytes
 
 
 def numerical() -> str:

@@ -181,9 +181,10 @@ def _begun(file: Path) -> dict[str, Any]:
 
 
 def _held_since(directory: Path, goldens: Mapping[str, str]) -> bool:
-    """Whether a run began with code that is today's, and that goldens stand for since then."""
+    """Whether a run began with code that goldens stand for since then, as they do for today's."""
     unheld = any(then.startswith(follows.UNREHEARSED) for then in goldens.values())
-    return unheld and not follows.changed({"notebook": directory.parent.name, "goldens": goldens})
+    since = {"notebook": directory.parent.name, "goldens": goldens}
+    return unheld and follows.hold() and not follows.changed(since)
 
 
 def follows_from(notebook: str, values: Mapping[str, Any]) -> dict[str, Any]:

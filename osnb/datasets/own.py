@@ -12,7 +12,7 @@ from PIL import Image
 
 from osnb.base.labels import UNKNOWN, written
 from osnb.datasets.images import Images, kept, like
-from osnb.datasets.photographs import BROKEN, TURNED
+from osnb.datasets.photographs import BROKEN, content, turned
 from osnb.datasets.readers import SUFFIXES, by_class, photographs
 from osnb.datasets.small import need
 from osnb.protocols import read_csv
@@ -59,7 +59,8 @@ def own_images(
 
     Raises:
         FileNotFoundError: there is no such folder or file, or no image in it.
-        ValueError: these are no three shares, a split is none, or one unit is on two sides.
+        ValueError: these are no three shares, a split is none, one unit is on two sides, or there
+            are roles and no image is for testing.
     """
     place = Path(root) / images
     need(place, LAYOUT, "The setting images names it.")
@@ -69,6 +70,11 @@ def own_images(
         of = read_csv(Path(root) / roles, "class", "role")
         tested = set(of.loc[of["role"] == "unknown", "class"])
     table = _divided(table, tested, _shares(shares), place)
+    if roles and "test" not in {*table["split"]}:
+        how = "add test/<class>/*, or let shares divide <class>/*"
+        if place.is_file():
+            how = "give some rows the split test, or none a split, so that shares divide them"
+        raise ValueError(f"{place}: no image is for testing: {how}")
     table["sample"] = table["path"]
     how = {"resize": resize, "crop": crop, "turn": True}
     found = photographs(base, table, **how, cache=cache)
@@ -85,7 +91,7 @@ def listed(place: Path) -> pd.DataFrame:
         table["unit"] = unit.where(unit != "", table["path"])
         table["split"] = table.get("split", "")
     else:
-        inside = {str(path) for path in _shown(place, "*") if (place / path).is_dir()}
+        inside = {x.name for x in place.iterdir() if x.is_dir() and x.name[0] != "."}
         parts = sorted(inside) if set() < inside <= {*SPLITS} else [""]
         if parts == [""] and len(inside) > 1 and {x.lower() for x in inside} <= DIVIDED:
             found = ", ".join(sorted(inside))
@@ -134,10 +140,16 @@ def new_images(place: Path, *, shape: tuple[int, int, int], resize: int) -> Imag
     return like(photographs(base, table, resize=resize, crop=shape[-1], turn=True), shape)
 
 
-def _shown(folder: Path, names: str = "**/*") -> Iterator[Path]:
-    """What a folder holds, by its path from there; neither hidden nor in a hidden folder."""
-    paths = (path.relative_to(folder) for path in folder.glob(names))
-    return (path for path in paths if not any(part.startswith(".") for part in path.parts))
+def _shown(folder: Path) -> Iterator[Path]:
+    """Files below a folder, by their path from there; neither hidden nor in a hidden folder.
+
+    A link to a folder is followed, unless that is one of those that hold the link.
+    """
+    for at, folders, names in os.walk(folder, followlinks=True):
+        above = {os.path.realpath(each) for each in (at, *Path(at).parents)}
+        links = {x for x in folders if os.path.realpath(os.path.join(at, x)) in above}
+        folders[:] = [x for x in folders if x[0] != "." and x not in links]
+        yield from (Path(at, x).relative_to(folder) for x in names if x[0] != ".")
 
 
 def write_png(images: Images, positions: np.ndarray, folder: Path) -> None:
@@ -149,14 +161,14 @@ def write_png(images: Images, positions: np.ndarray, folder: Path) -> None:
 
 
 def conversions(place: Path) -> dict[str, int]:
-    """How many files are not read as they are, by what is done to them; from their headers."""
+    """How many files are not read as they are, by what is done to them."""
     base, counts = place.parent if place.is_file() else place, dict.fromkeys(CONVERTED, 0)
     read = {*listed(place)["path"]}
     for path in read:
         with suppress(*BROKEN), Image.open(base / path) as photo:
             counts[ALPHA] += photo.mode in ("RGBA", "LA", "PA") or "transparency" in photo.info
             counts[DEEP] += photo.mode.startswith("I")
-            counts[ROTATED] += photo.getexif().get(TURNED, 1) != 1
+            counts[ROTATED] += turned(content(base / path))
     files = (x for x in _shown(place) if (place / x).is_file())  # of a csv file there are none
     others = [x.suffix for x in files if str(x) not in read]
     return counts | {f"files are left out: {', '.join(sorted({*others}))}": len(others)}

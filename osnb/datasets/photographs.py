@@ -7,7 +7,9 @@ goes through Pillow.
 
 A cache folder holds one folder per list of photographs and length of the short side, named by a
 hash of that length and of the files' paths, sizes and times: a data set that has changed has
-another name, so it is never read from an old cache. In it lie, in the order of the photographs,
+another name, so it is never read from an old cache. Only two files of one size and time that have
+changed names with each other go unseen: inodes and times of status, which would tell them, change
+whenever a data set is copied. In it lie, in the order of the photographs,
 
     sizes.npy   (N, 2) height and width of each, from the headers: where it lies in pixels.u8
     pixels.u8   (3, height, width) bytes each, one after another
@@ -44,7 +46,10 @@ CHUNK = 1024  # images between two marks: what a kill can cost
 DEEPEST = (1 << 16) - 1  # level that an image may have
 LARGEST = 1 << 27  # pixels that a photograph may have once it is resized
 PROBES = 16  # images that are decoded again whenever a cache is opened
-TURNED = ExifTags.Base.Orientation
+# how a TIFF file begins, and what any other holds that has an orientation tag
+TIFF = (b"II", b"MM")
+MARKS = (b"Exif", b"eXIf", b"EXIF", b"Raw profile type exif", b"XML:com.adobe.xmp")
+MARKS += (b"tiff:Orientation",)
 BROKEN = (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError)
 REPLACE = ": replace it, or leave such images out with broken=skip"
 
@@ -161,12 +166,19 @@ def _uneven(before: int, after: int) -> bool:
     return p > q and p.bit_count() > 1 and 2 * p * p < 32 * q
 
 
-def upright(data: bytes, name: str, short: int) -> np.ndarray:
-    """As `resized`, turned as the camera's orientation tag (EXIF) says."""
-    if b"Exif" in data or b"eXIf" in data or b"EXIF" in data:  # the last in WebP
+def turned(data: bytes) -> bool:
+    """Whether the camera's orientation tag, in EXIF, XMP or TIFF, says that an image is turned."""
+    if data[:2] in TIFF or any(mark in data for mark in MARKS):  # for Pillow would decode any PNG
         with suppress(*BROKEN), Image.open(io.BytesIO(data)) as photo:
-            if photo.getexif().get(TURNED, 1) != 1:
-                return _by_pillow(_rgb(ImageOps.exif_transpose(photo)), short)
+            return photo.getexif().get(ExifTags.Base.Orientation) in range(2, 9)
+    return False
+
+
+def upright(data: bytes, name: str, short: int) -> np.ndarray:
+    """As `resized`, turned as the camera's orientation tag says."""
+    if turned(data):
+        with suppress(*BROKEN), Image.open(io.BytesIO(data)) as photo:
+            return _by_pillow(_rgb(ImageOps.exif_transpose(photo)), short)
     return resized(data, name, short)  # which says what is wrong with a broken one
 
 

@@ -10,6 +10,7 @@ from osnb.evidence import tables
 from osnb.evidence.build import KEYS, Evidence
 
 FEW = 3  # two points lie on a line, and two methods have one of two orders
+LIMIT, SMALL = 1.96, 1e-12  # of a normal deviate, 95 %; of 1 - |rho|
 RHO = ["panel", "points", "rho", "low", "high", "spearman"]
 UNDECIDED = "undecided"
 ILLUSTRATED = ("shows", "does not show")  # what the miniature may say
@@ -326,6 +327,34 @@ def pearson(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     x, y = (side - side.mean(axis=0) for side in (one, other))
     below = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
     return _share((x * y).sum(axis=0), np.where(len(x) >= FEW, below, 0.0))
+
+
+def by_chance(points: np.ndarray | int) -> np.ndarray | float:
+    """|rho| that one of twenty correlations of as many unrelated points is beyond.
+
+        t / sqrt(n - 2 + t^2), with t the quantile .975 of Student's distribution, n - 2 degrees
+
+    NaN with fewer than three points.
+    """
+    from scipy.special import stdtrit
+
+    freedom = np.asarray(points, float) - 2
+    t = stdtrit(np.where(freedom > 0, freedom, np.nan), 0.975)
+    return t / np.sqrt(freedom + t**2)
+
+
+def told_apart(one: float, other: float, *points: int) -> bool:
+    """Whether more lies between two correlations than other points would put there: Fisher's z.
+
+        |artanh(one) - artanh(other)| > 1.96 sqrt(sum_n 1 / (n - 3))
+
+    With one n the other is a given number. Correlations whose points are related, as of the same
+    networks, are nearer to each other by chance than this says. Three points tell nothing.
+    """
+    if min(points) <= FEW:
+        return False
+    z = np.arctanh(np.clip([one, other], -1 + SMALL, 1 - SMALL))
+    return bool(abs(z[0] - z[1]) > LIMIT * np.sqrt(sum(1 / (n - FEW) for n in points)))
 
 
 def spearman(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from osnb.evidence.names import CCR, CONFIDENCE, TASKS, Part, Tasks, printed_as
 OF_RUN = ["run", "size", "benchmark", "place", "split", "network", "regime", "method", "seed"]
 KEYS = [*OF_RUN, "rule", "printed", "task", "source"]
 MANY = 20  # classes of a role from which on other classes are drawn, not images
+LONG = 4  # times as many classes as there are: of two in it only one draw in 300 has too few
 MORE = {"background", "osrci", "proser"}  # loss and trainings of more outputs, as `Parts.outputs`
 NAMES = {"oscr_area": "oscr"} | {name.replace("at_", "at_fpr_"): name for name in CCR}
 
@@ -144,12 +145,27 @@ class Evidence:
 
 
 def least(*numbers: np.ndarray) -> np.ndarray:
-    """(1 + R,) the least of several numbers: above 0 if all are, so that "each" is decided.
+    """(1 + R,) the least of k numbers; its resamples are in order, paired with no others.
 
-    The least of several resampled numbers is lower on average than the least of the numbers, so
-    its interval lies on the cautious side.
+    All numbers are above 0 where each one's interval is: the lower half has the least of the k
+    quantiles. That one is below 0 has k chances to be found where all are 0, so the upper half
+    has the least of the quantiles 1 - (1 - p) / k (Bonferroni). The least of each resample would
+    be below 0 for most sets of numbers that are all 0.
     """
-    return np.min(numbers, axis=0)
+    values, resamples = np.array(numbers, float), len(numbers[0]) - 1
+    least_of = values[:, 0].min(keepdims=True)
+    if len(values) == 1 or not resamples:
+        return np.concatenate([least_of, values[0, 1:]])
+    ordered = np.sort(values[:, 1:], axis=1)  # NaN last: a dash in one is a dash in the least
+    rank = np.arange(resamples)
+    upper = resamples - 1 - (resamples - 1 - rank) // len(values)
+    rank = np.where(rank < resamples / 2, rank, upper)
+    return np.concatenate([least_of, ordered[:, rank].min(axis=0)])
+
+
+def largest(*numbers: np.ndarray) -> np.ndarray:
+    """(1 + R,) the largest of several numbers; above 0 if one is, see `least`."""
+    return -least(*(-number for number in numbers))
 
 
 def evidence(
@@ -167,7 +183,8 @@ def evidence(
     """Measures of runs, with resamples that all runs of a benchmark share.
 
     Test samples are drawn with replacement, known ones and those of each task apart. Runs of one
-    benchmark have the same draws, so that differences between them are paired.
+    benchmark have the same draws, so that differences between them are paired. Several splits of a
+    benchmark are of the same classes, in other roles, so these are drawn once for all of them.
 
     Args:
         runs: from `tables.collect`, with the column place of `names.placed`.
@@ -196,7 +213,8 @@ def evidence(
     Raises:
         ValueError: two runs of a benchmark have different test samples, or no task has a measure.
     """
-    of, draws = _asked(TASKS[tasks], measures), Draws(unit, seed, resamples)
+    of = _asked(TASKS[tasks], measures)
+    draws = Draws(unit, seed, resamples, _of_splits(runs) if unit == "class" else {})
     keys, values = [], []
     for run in runs.sort_values("run").to_dict("records"):
         scores = tables.read(Path(run["path"]).with_name(f"{file}.parquet"))
@@ -243,13 +261,33 @@ def _asked(tasks: Tasks, measures: Sequence[str]) -> Tasks:
     return tasks._replace(asked=asked)
 
 
+def _of_splits(runs: pd.DataFrame) -> dict[str, pd.Index]:
+    """The classes of each benchmark that has several splits here, those of all its splits."""
+    classes = {}
+    for benchmark, part in runs.groupby("benchmark") if "benchmark" in runs else ():
+        if len(files := part.drop_duplicates("split")["path"]) > 1:
+            each = [_classes(tables.read(path)).unique() for path in files]
+            classes[str(benchmark)] = pd.Index(np.unique(np.concatenate(each)))
+    return classes
+
+
+def _classes(rows: pd.DataFrame) -> pd.Series:
+    """(N,) class of each sample; two sources may have one of the same name."""
+    return (rows["source"].astype(str) + "/" + rows["class"].astype(str)).astype(object)
+
+
 @dataclass(frozen=True)
 class Draws:
-    """Copies of samples that resamples draw; each name has a stream of its own."""
+    """Copies of samples that resamples draw; each name has a stream of its own.
+
+    Attributes:
+        splits: of a benchmark with several splits the classes of all of them, drawn together.
+    """
 
     unit: str
     seed: int
     resamples: int
+    splits: Mapping[str, pd.Index] = field(default_factory=dict)
     known: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
 
     def __call__(self, rows: pd.DataFrame, name: str, run: Mapping[str, Any]) -> np.ndarray:
@@ -258,9 +296,9 @@ class Draws:
         Raises:
             ValueError: another run of its benchmark had other samples under this name.
         """
-        samples = hash((*rows["sample"], *rows["class"]))
-        key = str(run.get("benchmark", "")), name  # two may be in the place of one data set
-        first, other = self.known.setdefault(key, (samples, run["run"]))
+        samples = hash((*rows["sample"].to_numpy(), *rows["class"].to_numpy()))
+        benchmark = str(run.get("benchmark", ""))  # two may be in the place of one data set
+        first, other = self.known.setdefault((benchmark, name), (samples, run["run"]))
         if first != samples:
             raise ValueError(
                 f"runs are compared sample by sample, so they need the same test samples; "
@@ -268,10 +306,38 @@ class Draws:
             )
         if not self.resamples:
             return np.ones((1, len(rows)), np.uint16)
-        words = [self.seed, zlib.crc32(name.encode())]
-        stream = int(np.random.SeedSequence(words).generate_state(1)[0])
+        stream = self._stream(name)
         units = rows[self.unit].to_numpy()
-        return metrics.bootstrap_weights(units, seed=stream, resamples=self.resamples)
+        copies = metrics.bootstrap_weights(units, seed=stream, resamples=self.resamples)
+        if self.unit == "class" and benchmark in self.splits:
+            self._together(copies[1:], self.splits[benchmark], _classes(rows), benchmark)
+        return copies
+
+    def _stream(self, name: str) -> int:
+        words = [self.seed, zlib.crc32(name.encode())]
+        return int(np.random.SeedSequence(words).generate_state(1)[0])
+
+    def _together(
+        self, copies: np.ndarray, all_classes: pd.Index, classes: pd.Series, benchmark: str
+    ) -> None:
+        """Write into (R, N) copies those of classes that all splits of a benchmark draw together.
+
+        A resample is a row of classes, drawn with replacement from those of all splits. Whoever
+        asks takes the first of its own ones, as many as it has: a draw as any other, in which a
+        class has much the same number of copies whatever its role in a split.
+        """
+        rng, many = (
+            np.random.default_rng(self._stream(f"{benchmark}, all splits")),
+            len(all_classes),
+        )
+        row = rng.integers(many, size=(len(copies), LONG * many))
+        at = all_classes.get_indexer(classes)
+        own = np.isin(np.arange(many), at)
+        taken = own[row] & (own[row].cumsum(axis=1) <= own.sum())
+        drawn = (row + many * np.arange(len(row))[:, None])[taken]
+        counts = np.bincount(drawn, minlength=many * len(row)).reshape(len(row), many)
+        enough = counts.sum(axis=1) == own.sum()  # else the row was too short, and apart will do
+        copies[enough] = counts[enough].take(at, axis=1)
 
 
 def _measured(

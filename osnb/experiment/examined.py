@@ -95,13 +95,14 @@ def _net(name: str, experiment: Experiment, machine: Machine) -> None:
 
 
 def answered(name: str, form: str, network: torch.nn.Module, parts: Parts) -> None:
-    """Hold what a network says of two random images to what a training needs.
+    """Hold what a network says of two random images, in the mode it is in, to what is needed.
 
     Raises:
         ValueError: these are no finite logits for each class, with features.
     """
     images = torch.rand(2, *parts.images.shape, device=next(network.parameters()).device)
-    out, shape = called(name, form, network, images), (2, parts.outputs)
+    with torch.no_grad():
+        out, shape = called(name, form, network, images), (2, parts.outputs)
     if not isinstance(out, Outputs) or len(out.features) != 2:
         raise ValueError(f"{name} must give Outputs(logits, features) for images")
     if (came := tuple(out.logits.shape)) != shape:

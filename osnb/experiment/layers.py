@@ -25,6 +25,9 @@ UNSET = ("name", "digest")  # of a part: what is no setting of it
 PATHS = ("images", "roles")  # settings of a benchmark of one's own
 STAGES = {"gan_epochs", "plain_epochs"}  # settings of trainings that go through several
 OWN_PARTS = ("loss", "network", "rules", "reader")  # module:name may be one
+# of a training notebook, beside `run`
+PARAMETERS = ("size", "seed", "benchmark", "method", "regime", "split", "overrides")
+PARAMETERS += ("devices", "threads", "data", "machine")
 
 
 def catalogue(name: str) -> dict[str, Any]:
@@ -97,10 +100,17 @@ def noted(settings: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _content_of(file: Path) -> Path | str:
-    """A file; of a folder the names in it, one below the other, but for what is hidden."""
+    """A file; of a folder the names in it, one below the other, but for what is hidden.
+
+    A link to a folder is followed, unless that is one of those that hold the link.
+    """
     if not file.is_dir():
         return file
-    found = {os.path.join(os.path.relpath(at, file), x) for at, _, xs in os.walk(file) for x in xs}
+    found = set()
+    for at, folders, names in os.walk(file, followlinks=True):
+        found |= {os.path.join(os.path.relpath(at, file), name) for name in names}
+        above = {os.path.realpath(each) for each in (at, *Path(at).parents)}
+        folders[:] = [x for x in folders if os.path.realpath(os.path.join(at, x)) not in above]
     hidden = {x for x in found if any(part[0] == "." for part in Path(x).parts)}
     return "\n".join(sorted(found - hidden))
 
@@ -204,17 +214,19 @@ def all_read(given: Mapping[str, Any], settings: Mapping[str, Any], where: str) 
     """Refuse what no chosen part reads.
 
     Raises:
-        ValueError: with the name, the parts that would read it, and the settings that there are.
+        ValueError: with the name, the parts that would read it, and the settings that there are,
+            and a run's parameters, of which one may be meant.
     """
     there = sorted({name for name, _ in flat(settings)})
     for name in (each for each in given if each not in there):
         kinds = parts().items()
         owners = [f"{k} {n}" for k, each in kinds for n, values in each.items() if name in values]
         owned = f"; it belongs to {', '.join(owners)}" if owners else ""
-        close = get_close_matches(name, there, n=1, cutoff=0.0)
+        close = get_close_matches(name, [*PARAMETERS, *there], n=1, cutoff=0.0)
         raise ValueError(
             f"nothing reads {name}={spelled(given[name])} here ({where}){owned}; "
-            f"the nearest is {close[0]}; there are {', '.join(there)}"
+            f"the nearest is {close[0]}; there are {', '.join(there)}; "
+            f"a run's parameters are {', '.join(PARAMETERS)}"
         )
 
 
@@ -222,10 +234,14 @@ def feasible(settings: dict[str, Any], changed: Mapping, facts: Mapping, where: 
     """Give external images to what needs some, and refuse what a benchmark cannot give.
 
     Raises:
-        ValueError: a part needs negatives and there are none, or a rule needs one network.
+        ValueError: a part needs negatives and there are none, a rule needs one network, or what
+            is tested are no roles.
     """
     names = [value["name"] for value in settings.values() if isinstance(value, dict)]
     needing = [name for name in names if name in catalogue("recipes")["needs"]["negatives"]]
+    if {*settings["tested"].split()} - {"negative"} != {"known", "unknown"}:
+        roles = "known and unknown, and negative where wanted, with blanks between"
+        raise ValueError(f"tested is {roles}; got {settings['tested']!r}: {where}")
     if "external" in settings and not needing and "external" not in changed:
         settings["external"] = ""
     if needing and not facts.get("negatives") and not settings.get("external"):

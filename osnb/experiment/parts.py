@@ -152,7 +152,7 @@ def parts(experiment: "Experiment", machine: "Machine") -> Parts:
         divide(classes, images.rows),
         images,
         int(classes["label"].max()) + 1,
-        tuple(_far(settings, machine, images.shape, make(), still)),
+        tuple(_far(settings, machine, images.shape, make, still)),
         lambda rows, **more: datasets.batches(images, rows, **still | more),
         augmented(settings),
         experiment.settings,
@@ -203,7 +203,7 @@ def read(name: str, machine: "Machine", settings: Mapping[str, Any]) -> datasets
     return datasets.READERS.bind(name, **own | where)()
 
 
-def _far(settings, machine, shape, every: pd.DataFrame, still):
+def _far(settings, machine, shape, every: Callable[[], pd.DataFrame], still):
     """(name, group, batches) of other readers' test images, all of them unknown."""
     names = settings["also"].split()
     asked = datasets.counted(settings.get("counts", ""), of=settings["also"])
@@ -213,6 +213,7 @@ def _far(settings, machine, shape, every: pd.DataFrame, still):
         images = read(name, machine, wanted)
         images = datasets.joined({name: datasets.like(images, shape)})
         rows = images.rows[images.rows["split"] == "test"].assign(role="unknown", label=UNKNOWN)
-        among = rows["wnid"].isin(every["wnid"]) & bool(group)
+        # all of a protocol's classes, which one that divides those there are does not know
+        among = rows["wnid"].isin(every()["wnid"] if group else [])
         rows = datasets.some(rows[among] if among.any() else rows, asked.get(name, 0), name=name)
         yield name, group or name, datasets.batches(images, rows, **still)

@@ -79,7 +79,7 @@ def loaded(
     if len(networks) != len(files):
         raise ValueError(f"need {len(networks)} files of weights; got {len(files)}")
     for member, file in zip(networks, files, strict=True):
-        models.weighted(member, Path(file))
+        models.weighted(member, Path(file)).eval()  # whatever it is asked from here on
     still = [models.folded(member) for member in networks]
     pairs = [
         [(Answering(each) if model else each).to(train.device()) for each in pair]
@@ -141,24 +141,25 @@ def own(name: str, parts: Parts) -> nn.Module:
 class Answering(nn.Module):
     """A network that gives logits, answering in `Outputs`; features are its last layer's input.
 
-    Without a linear layer they are the logits.
+    That is the linear layer called last. Without one they are the logits.
     """
 
     def __init__(self, network: nn.Module):
         super().__init__()
         self.network, self.features = network, Tensor()
-        layers = [part for part in network.modules() if isinstance(part, nn.Linear)]
-        if layers:
-            layers[-1].register_forward_pre_hook(self._keep)
+        for layer in (part for part in network.modules() if isinstance(part, nn.Linear)):
+            layer.register_forward_pre_hook(self._keep, with_kwargs=True)
 
-    def _keep(self, _layer: nn.Module, given: tuple[Tensor, ...]) -> None:
-        self.features = given[0].flatten(1)
+    def _keep(self, _layer: nn.Module, given: tuple[Tensor, ...], named: dict[str, Tensor]) -> None:
+        self.features = (*given, *named.values())[0]
 
     def forward(self, images: Tensor) -> Outputs:
         """Logits (N, K) of images (N, C, H, W), and the features (N, D) of the last layer."""
+        self.features = Tensor()
         out = self.network(images)
         if isinstance(out, Outputs):
             return out
         if not isinstance(out, Tensor):
             raise TypeError(f"it has to give logits (N, K) alone, not a {type(out).__name__}")
-        return Outputs(out.float(), self.features if len(self.features) == len(out) else out)
+        fits = self.features.ndim > 1 and len(self.features) == len(out)
+        return Outputs(out.float(), self.features.flatten(1) if fits else out)

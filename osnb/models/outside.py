@@ -231,7 +231,9 @@ def weighted(network: nn.Module, weights: Path | Mapping[str, Tensor]) -> nn.Mod
     said = f"{weights}: " if isinstance(weights, Path) else ""
     if isinstance(weights, Path):
         weights = _loaded(weights)
-    given = {key.removeprefix("module."): value for key, value in _tensors(weights).items()}
+    given = _tensors(weights)
+    if given.keys() != network.state_dict().keys():  # its own names may begin with module. too
+        given = {key.removeprefix("module."): value for key, value in given.items()}
     theirs = {_theirs(key): key for key in network.state_dict()} if "conv9.weight" in given else {}
     names = theirs or {key: key for key in network.state_dict()}
     needed = {name: tuple(network.state_dict()[key].shape) for name, key in names.items()}
@@ -264,7 +266,8 @@ def _loaded(file: Path) -> dict[str, Any]:
 
 def _tensors(content: Mapping[str, Any]) -> Mapping[str, Tensor]:
     """Those of a checkpoint, wherever it keeps them."""
-    return next((content[name] for name in NESTED if name in content), content)
+    found = (content.get(name) for name in NESTED)
+    return next((tensors for tensors in found if isinstance(tensors, Mapping)), content)
 
 
 def _theirs(key: str) -> str:
@@ -283,9 +286,12 @@ def folded(network: nn.Module) -> nn.Module:
     A norm stays that follows no convolution, or one that is called or read elsewhere too.
 
     Args:
-        network: stays as it is.
+        network: at rest; stays as it is. One that cannot be copied is given back.
     """
-    still = copy.deepcopy(network).eval()
+    try:
+        still = copy.deepcopy(network).eval()
+    except Exception:  # of any kind: weight_norm keeps tensors that torch does not copy
+        return network
     for first, second in _neighbours(still):
         fused = fuse_conv_bn_eval(still.get_submodule(first), still.get_submodule(second))
         still.set_submodule(first, fused)

@@ -155,7 +155,7 @@ def _network(
         raise ValueError("-p goes with --benchmark: a finished run has its settings")
     if run:
         return predicting.finished(run)[1:]
-    planned, files = _of_weights(benchmark, weights, given)
+    planned, files = _of_weights(benchmark, weights, given, writes=False)
     return planned.parameters, files
 
 
@@ -180,8 +180,13 @@ def _one_network(run: str, benchmark: Path | None, weights: list[Path] | None, m
         raise ValueError("need a finished RUN, or --benchmark FILE with what belongs to weights")
 
 
-def _of_weights(benchmark: Path, weights: list[Path] | None, given: dict[str, Any]):
-    """The plan that a params file or a benchmark of one's own means, and the files of weights."""
+def _of_weights(
+    benchmark: Path, weights: list[Path] | None, given: dict[str, Any], *, writes: bool = True
+):
+    """The plan that a params file or a benchmark of one's own means, and the files of weights.
+
+    The run that it `writes` is called after the weights; where it writes none, their name is free.
+    """
     from osnb.book import predicting
     from osnb.book.run import plan
 
@@ -189,14 +194,18 @@ def _of_weights(benchmark: Path, weights: list[Path] | None, given: dict[str, An
         if not file.is_file():
             raise FileNotFoundError(2, "no such file", str(file))
     notebook = workbook.root() / "notebooks" / f"{benchmark.absolute().parent.name}.ipynb"
+    named = weights if writes or not weights else [Path("weights")] * len(weights)
     if weights and not notebook.is_file():
         here(benchmark.absolute().parent)
-        return predicting.of_weights(weights, benchmark, given), weights
+        there = workbook.out() / benchmark
+        if not (there.is_file() and there.samefile(benchmark)):
+            benchmark = benchmark.absolute()
+        return predicting.of_weights(named, benchmark, given), weights
     if not notebook.is_file():
         raise ValueError(f"{benchmark} is no params file of the project: give --weights FILE too")
     at_home([benchmark])
     if weights:
-        return predicting.of_training(weights, benchmark, given), weights
+        return predicting.of_training(named, benchmark, given), weights
     planned = plan(benchmark, given)
     return planned, predicting.released(planned)
 

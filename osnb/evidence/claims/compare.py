@@ -4,7 +4,7 @@
     at        keys of both sides, "task=easy|hard" for each of them, "task=easy and hard" for their
               mean, "source=*" for each that there is; "source=." is the claim's scope, .1 and .2
               the parts of one with a comma; place is the scope unless it is said; "drawn=no": there
-              were no images to draw, so there is no interval
+              were no images to draw, so there is no interval, and all trainings have to agree
     left      printed names, a|b for each of them, "a and b" for their mean, "a less b" for a
               difference, "a over b" for a share; or a number; behind an @ stand keys: of one name
               alone, or at the end of the whole side
@@ -21,12 +21,14 @@ number counts.
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import product
+from contextlib import suppress
+from itertools import chain, product
 
 import numpy as np
 
-from osnb.evidence.build import Evidence, Missing, Same, least
+from osnb.evidence.build import Evidence, Missing, Same, largest, least
 
+FEW = 3  # comparisons that have to agree where nothing is drawn
 PARTS = ("measure", "at", "left", "relation", "right")
 Keys = dict[str, str]
 
@@ -43,17 +45,50 @@ def number(evidence: Evidence, where: str, claim: Mapping[str, str]) -> np.ndarr
         Missing: a number that it needs is not there.
         Same: both sides are one and the same numbers, so that no other run would decide it.
     """
+    numbers, drawn = _numbers(evidence, where, claim)
+    if claim["relation"].startswith("some"):
+        combined = largest(*(least(*each) for each in numbers))
+    else:
+        combined = least(*chain(*numbers))
+    if drawn:
+        return combined
+    if "seed" in evidence.keys:
+        _one_sign(evidence, where, claim)
+    return combined[:1]
+
+
+def _numbers(
+    evidence: Evidence, where: str, claim: Mapping[str, str]
+) -> tuple[list[list[np.ndarray]], bool]:
+    """Of each name on the left what it is ahead of each rival; and whether images were drawn."""
     scope = {".": where} | {f".{i}": part for i, part in enumerate(where.split(","), 1)}
     cells = [claim[name].split("; ") for name in PARTS]
     many = max(map(len, cells))
     numbers = []
     for measure, at, *parts in zip(*(c * (many // len(c)) for c in cells), strict=True):
         keys = {"measure": measure, "place": where} | _keys(at, scope)
-        drawn = keys.pop("drawn", "")
+        drawn = keys.pop("drawn", "") != "no"
         for one in _each(evidence, keys):
             numbers += _compared(evidence, one, scope, claim, *parts)
-    combined = np.max(numbers, axis=0) if claim["relation"].startswith("some") else least(*numbers)
-    return combined[:1] if drawn == "no" else combined
+    return numbers, drawn
+
+
+def _one_sign(evidence: Evidence, where: str, claim: Mapping[str, str]) -> None:
+    """Refuse a number without an interval, unless three comparisons or more share its sign.
+
+    Each name on the left, rival and seed is one; two share a sign as often as not.
+
+    Raises:
+        Same: fewer do, or their signs differ.
+    """
+    signs = []
+    for seed in evidence.keys["seed"].iloc[sorted(evidence.used)].unique():
+        alone = evidence.only(evidence.fits(seed=seed))
+        with suppress(Missing):  # not every method was trained with this seed
+            numbers, _ = _numbers(alone, where, claim)
+            signs += [np.sign(each[0]) for part in numbers for each in part]
+    if len(signs) < FEW or len({*signs}) > 1:
+        raise Same(f"no interval, and signs {', '.join(map('{:+.0f}'.format, signs))}")
 
 
 def _each(evidence: Evidence, keys: Keys) -> Iterator[Keys]:
@@ -82,8 +117,8 @@ def shared(evidence: Evidence, keys: Mapping[str, str]) -> Keys:
 
 def _compared(
     evidence: Evidence, keys: Keys, scope: Keys, claim: Mapping[str, str], *parts: str
-) -> list[np.ndarray]:
-    """The number of each name on the left; the parts are left, relation and right."""
+) -> list[list[np.ndarray]]:
+    """What each name on the left is ahead of each rival; parts are left, relation and right."""
     left, relation, right = parts
     (names, own), (against, others) = _side(left, scope), _side(right, scope)
     name, of = _side(claim["margin"] or "0", scope)
@@ -95,11 +130,11 @@ def _compared(
         if against == "same" and np.array_equal(one, rest[0]):
             raise Same(f"{' '.join(own.values())} is {' '.join(others.values())}")
         if relation == "~":
-            apart = [np.abs(one - each - float(claim["apart"] or 0)) for each in rest]
-            numbers.append(margin - np.max(apart, axis=0))
+            apart = float(claim["apart"] or 0)
+            numbers.append([margin - np.abs(one - each - apart) for each in rest])
         else:
             sign = -1 if relation == "<" else 1
-            numbers.append(sign * one - np.max([sign * each for each in rest], axis=0) - margin)
+            numbers.append([sign * (one - each) - margin for each in rest])
     return numbers
 
 

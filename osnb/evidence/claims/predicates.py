@@ -8,13 +8,13 @@ a digit: half a unit of the last place that is printed.
 
 import re
 from collections.abc import Callable
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
 
-from osnb.evidence import tables
-from osnb.evidence.across import pearson
-from osnb.evidence.build import Evidence, Missing, Same, least
+from osnb.evidence import across, tables
+from osnb.evidence.build import Evidence, Missing, Same, largest, least
 from osnb.evidence.kim2021 import IN_TABLE_2, TABLES
 from osnb.evidence.names import WRONG
 from osnb.metrics import interval
@@ -43,8 +43,10 @@ def not_clearly_better(evidence: Evidence, place: str) -> np.ndarray:
     """minus where the interval of a gain over S in OSCR area begins: BG's or EOS's, the higher."""
     of = {"place": place, "task": "unknown", "selection": "last"}
     s, *others = (evidence("oscr", **of, printed=name) for name in ("S", "BG", "EOS"))
-    lows = [interval(other - s).low for other in others]
-    return -np.max(lows, keepdims=True)
+    low = max(interval(other - s).low for other in others)
+    if low <= 0:
+        raise Same("no gain is decided, which is no proof that there is none")
+    return np.array([-low])
 
 
 # Vaze et al. 2022
@@ -53,18 +55,20 @@ def not_clearly_better(evidence: Evidence, place: str) -> np.ndarray:
 def correlated(evidence: Evidence, where: str) -> np.ndarray:
     """0.05 plus how far Pearson's rho of accuracy and AUROC is above the stated one."""
     stated = tables.published("vaze2022", "correlations").set_index("name")["pearson_rho"]
-    return RHO_CLOSE + pearson(*_points(evidence, where)[1:]) - stated[where]
+    (points, rho), enough = _rho(evidence, where), stated[where] - RHO_CLOSE
+    if not across.told_apart(rho[0], enough, points):
+        raise Missing(f"{points} points of {where}: others may turn it")
+    return rho - enough
 
 
 def easy_correlated_less(evidence: Evidence, _: str) -> np.ndarray:
     """Pearson's rho of accuracy and AUROC, Hard minus Easy."""
-    return _rho(evidence, "imagenet-hard") - _rho(evidence, "imagenet-easy")
+    return _less(evidence, "imagenet-hard", "imagenet-easy")
 
 
 def family_correlated_more(evidence: Evidence, _: str) -> np.ndarray:
     """Pearson's rho, ResNets alone minus all architectures, Easy or Hard, the lesser."""
-    kinds = ("resnet", "imagenet")
-    return least(*(np.subtract(*(_rho(evidence, f"{k}-{x}") for k in kinds)) for x in SIDES))
+    return least(*(_less(evidence, f"resnet-{side}", f"imagenet-{side}") for side in SIDES))
 
 
 def vit_above_trend(evidence: Evidence, _: str) -> np.ndarray:
@@ -79,7 +83,7 @@ def no_family_stands_out(evidence: Evidence, _: str) -> np.ndarray:
     """2 deviations less how far a family is at most off the line of the others, ViT left out."""
     sides = [_off_trend(evidence, side) for side in SIDES]
     off = [far for side in sides for name, far in side.items() if name != "vit"]
-    return SPREAD - np.max(np.abs(off), axis=0)
+    return least(*(SPREAD - np.abs(far) for far in off))
 
 
 def _off_trend(evidence: Evidence, side: str) -> dict[str, np.ndarray]:
@@ -103,11 +107,20 @@ def _off_trend(evidence: Evidence, side: str) -> dict[str, np.ndarray]:
     return off
 
 
-def _rho(evidence: Evidence, where: str) -> np.ndarray:
-    """Of a figure's points; in print, where they are drawn and not printed, as stated."""
+def _less(evidence: Evidence, one: str, other: str) -> np.ndarray:
+    """One panel's rho minus another's; in print, whose points are drawn only, as stated."""
     if "rho" in evidence.values:
-        return evidence("rho", task=where)
-    return pearson(*_points(evidence, where)[1:])
+        return evidence("rho", task=one) - evidence("rho", task=other)
+    (many, rho), (rest, against) = (_rho(evidence, panel) for panel in (one, other))
+    if not across.told_apart(rho[0], against[0], many, rest):
+        raise Missing(f"{many} points of {one}, {rest} of {other}: others may turn it")
+    return rho - against
+
+
+def _rho(evidence: Evidence, panel: str) -> tuple[int, np.ndarray]:
+    """How many points a figure has, and their correlation."""
+    points, x, y = _points(evidence, panel)
+    return len(points), across.pearson(x, y)
 
 
 def _points(evidence: Evidence, where: str) -> tuple[list, np.ndarray, np.ndarray]:
@@ -164,7 +177,7 @@ def misclassification_worse(evidence: Evidence, place: str) -> np.ndarray:
         rises.append(one - (base if len(base) == len(one) else base.mean(axis=0)))
     if len({*map(len, rises)}) > 1:
         raise Missing("ODIN and OpenMax read different numbers of networks")
-    numbers = least(*(rise[:, 0] for rise in rises))
+    numbers = np.min([rise[:, 0] for rise in rises], axis=0)
     if {*np.sign(numbers)} not in ({1}, {-1}):
         raise Same(f"no sign that all seeds share: {', '.join(map('{:.4f}'.format, numbers))}")
     return least(*(rise.mean(axis=0) for rise in rises))
@@ -179,12 +192,12 @@ def no_method_leads_all(evidence: Evidence, place: str) -> np.ndarray:
         asked += [(1, "auroc", {"task": task, "source": source}) for source in sources]
     if len(names) < 2:
         raise Missing(f"no method but {', '.join(names) or 'mahalanobis'}")
-    lags = []
+    lags = {name: [] for name in names}
     for sign, measure, at in asked:
-        values = [sign * evidence(measure, place=place, printed=name, **at) for name in names]
-        rest = [np.max(values[:i] + values[i + 1 :], axis=0) for i in range(len(names))]
-        lags.append(np.subtract(rest, values))
-    return least(*np.max(lags, axis=0))
+        values = {x: sign * evidence(measure, place=place, printed=x, **at) for x in names}
+        for one, other in permutations(names, 2):
+            lags[one].append(values[other] - values[one])
+    return least(*(largest(*each) for each in lags.values()))
 
 
 def near_hardest(evidence: Evidence, place: str) -> np.ndarray:
@@ -196,8 +209,8 @@ def near_hardest(evidence: Evidence, place: str) -> np.ndarray:
     for task in ("near", "far"):
         auroc = {x: evidence("auroc", place=place, printed=x, task=task) for x in names}
         base = auroc.pop("baseline")
-        gains[task] = np.max([y - base for y in auroc.values()], axis=0)
-    return gains["far"] - gains["near"]
+        gains[task] = [y - base for y in auroc.values()]
+    return largest(*(least(*(far - near for near in gains["near"])) for far in gains["far"]))
 
 
 # The papers' own tables: what their numbers obey, and what the text says of them
