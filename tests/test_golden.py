@@ -206,6 +206,28 @@ def test_a_run_of_edited_code_stands_once_that_code_was_held_against_the_same_go
     assert changed() == ["measure/auroc"]
 
 
+def test_code_that_was_held_before_the_last_one_is_held(tmp_path, monkeypatch):
+    file = tmp_path / "held.txt"
+    file.write_text("last bytes_of_last before\n")
+    for code, is_held in (("last", True), ("before", True), ("bytes_of_last", False), ("", False)):
+        monkeypatch.setattr(follows, "numerical", lambda code=code: code)
+        follows._hold.cache_clear()
+        assert follows._hold(file) == is_held
+
+
+def test_a_class_that_is_nearly_another_is_no_other_code():
+    kept = {"processor": "a", "digest": "1", "exact": "", "near": {"scores pred": [5.0]}}
+    kept["near"]["scores max_logit"] = [2.0]
+    flipped = kept | {
+        "processor": "b",
+        "digest": "2",
+        "near": kept["near"] | {"scores pred": [6.0]},
+    }
+    assert goldens.agrees(kept, flipped, "method/rpl")
+    flipped["near"]["scores max_logit"] = [2.2]
+    assert not goldens.agrees(kept, flipped, "method/rpl")
+
+
 def test_codes_that_were_held_are_forgotten_with_the_goldens_and_with_time(tmp_path, monkeypatch):
     monkeypatch.setattr(follows, "held", lambda: tmp_path / "held.txt")
     for number in range(25):

@@ -192,7 +192,7 @@ def test_a_bad_benchmark_of_ones_own_is_refused_in_a_sentence(text, tmp_path, mo
     "words", ["known, unknown", "knwon unknown", "known unknown negatives", "known", "''"]
 )
 def test_tested_roles_that_are_none_are_refused_before_anything_is_trained(folder, words):
-    reason = "tested is known and unknown, and negative where wanted, with blanks between; got "
+    reason = r"tested is known beside unknown or negative or both, with blanks between \(.*\); got "
     reason += words if words == "''" else f"'{words}'"
     with pytest.raises(ValueError, match=reason):
         experiment(f"tested={words!r}" if words != "''" else "tested=''")
@@ -206,6 +206,10 @@ def test_tested_roles_that_are_none_are_refused_before_anything_is_trained(folde
 
 def test_tested_roles_come_in_any_order(folder):
     assert experiment("tested='unknown  negative known'").parts(ex.Machine()).test
+    # known ones alone, beside images of another set that are all unknown
+    assert experiment("tested=known also=gaussian_noise counts=gaussian_noise:8").parts(
+        ex.Machine()
+    )
 
 
 @pytest.mark.parametrize("name", ["/tmp/x:f", "../x:f", "a/b:f", "x..y:f", ":f", "x y:f"])

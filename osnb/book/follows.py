@@ -156,8 +156,8 @@ def hold() -> bool:
 
 @cache
 def _hold(file: Path) -> bool:
-    parsed, *raw = file.read_text(encoding="utf8").split() or [""]
-    return digest(*_numerical()) in raw or numerical() == parsed
+    lines = file.read_text(encoding="utf8").split()
+    return digest(*_numerical()) in lines[1:2] or numerical() in lines[:1] + lines[2:]
 
 
 def of_settings(settings: Mapping[str, Any], columns: Mapping[str, Any]) -> list[str]:

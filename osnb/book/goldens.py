@@ -69,7 +69,10 @@ def agrees(golden: Mapping[str, Any] | None, found: Mapping[str, Any], name: str
     if golden["exact"] != found["exact"] or golden["near"].keys() != found["near"].keys():
         return False
     kind = name.partition("/")[0]
-    return all(_close(column, found["near"][key], kind) for key, column in golden["near"].items())
+    held = golden["near"].keys()
+    if kind in TRAINED:  # two logits may be nearer to each other than processors are
+        held = [key for key in held if not key.endswith(" pred")]
+    return all(_close(golden["near"][key], found["near"][key], kind) for key in held)
 
 
 def kept(name: str) -> dict[str, Any] | None:

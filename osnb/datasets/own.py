@@ -12,7 +12,7 @@ from PIL import Image
 
 from osnb.base.labels import UNKNOWN, written
 from osnb.datasets.images import Images, kept, like
-from osnb.datasets.photographs import BROKEN, content, turned
+from osnb.datasets.photographs import BROKEN, content, is_turned, turned
 from osnb.datasets.readers import SUFFIXES, by_class, photographs
 from osnb.datasets.small import need
 from osnb.protocols import read_csv
@@ -146,9 +146,10 @@ def _shown(folder: Path) -> Iterator[Path]:
     A link to a folder is followed, unless that is one of those that hold the link.
     """
     for at, folders, names in os.walk(folder, followlinks=True):
-        above = {os.path.realpath(each) for each in (at, *Path(at).parents)}
-        links = {x for x in folders if os.path.realpath(os.path.join(at, x)) in above}
-        folders[:] = [x for x in folders if x[0] != "." and x not in links]
+        links = [x for x in folders if os.path.islink(os.path.join(at, x))]
+        above = {os.path.realpath(each) for each in (at, *Path(at).parents)} if links else ()
+        up = {x for x in links if os.path.realpath(os.path.join(at, x)) in above}
+        folders[:] = [x for x in folders if x[0] != "." and x not in up]
         yield from (Path(at, x).relative_to(folder) for x in names if x[0] != ".")
 
 
@@ -168,7 +169,8 @@ def conversions(place: Path) -> dict[str, int]:
         with suppress(*BROKEN), Image.open(base / path) as photo:
             counts[ALPHA] += photo.mode in ("RGBA", "LA", "PA") or "transparency" in photo.info
             counts[DEEP] += photo.mode.startswith("I")
-            counts[ROTATED] += turned(content(base / path))
+            tag = photo.getexif() if photo.format != "PNG" else None  # which decodes a whole PNG
+            counts[ROTATED] += turned(content(base / path)) if tag is None else is_turned(tag)
     files = (x for x in _shown(place) if (place / x).is_file())  # of a csv file there are none
     others = [x.suffix for x in files if str(x) not in read]
     return counts | {f"files are left out: {', '.join(sorted({*others}))}": len(others)}

@@ -170,8 +170,13 @@ def turned(data: bytes) -> bool:
     """Whether the camera's orientation tag, in EXIF, XMP or TIFF, says that an image is turned."""
     if data[:2] in TIFF or any(mark in data for mark in MARKS):  # for Pillow would decode any PNG
         with suppress(*BROKEN), Image.open(io.BytesIO(data)) as photo:
-            return photo.getexif().get(ExifTags.Base.Orientation) in range(2, 9)
+            return is_turned(photo.getexif())
     return False
+
+
+def is_turned(tags: Image.Exif) -> bool:
+    """Whether an image's orientation tag is one of those that turn it, 2 to 8."""
+    return tags.get(ExifTags.Base.Orientation) in range(2, 9)
 
 
 def upright(data: bytes, name: str, short: int) -> np.ndarray:

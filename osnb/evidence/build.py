@@ -145,26 +145,28 @@ class Evidence:
 
 
 def least(*numbers: np.ndarray) -> np.ndarray:
-    """(1 + R,) the least of k numbers; its resamples are in order, paired with no others.
+    """(1 + R,) the least of k numbers; of several the resamples are in order, paired with none.
 
     All numbers are above 0 where each one's interval is: the lower half has the least of the k
     quantiles. That one is below 0 has k chances to be found where all are 0, so the upper half
-    has the least of the quantiles 1 - (1 - p) / k (Bonferroni). The least of each resample would
-    be below 0 for most sets of numbers that are all 0.
+    has the least of the quantiles 1 - (1 - p) / k (Bonferroni; of more than R / 40 numbers the
+    largest resamples, and p is too small by up to k). The least of each resample would be below 0
+    for most sets of numbers that are all 0. A resample that lacks one number is left out of all.
     """
     values, resamples = np.array(numbers, float), len(numbers[0]) - 1
     least_of = values[:, 0].min(keepdims=True)
     if len(values) == 1 or not resamples:
         return np.concatenate([least_of, values[0, 1:]])
-    ordered = np.sort(values[:, 1:], axis=1)  # NaN last: a dash in one is a dash in the least
-    rank = np.arange(resamples)
-    upper = resamples - 1 - (resamples - 1 - rank) // len(values)
-    rank = np.where(rank < resamples / 2, rank, upper)
-    return np.concatenate([least_of, ordered[:, rank].min(axis=0)])
+    ordered = np.sort(values[:, 1:][:, ~np.isnan(values[:, 1:]).any(axis=0)], axis=1)
+    many = ordered.shape[1]
+    rank = np.arange(many)
+    rank = np.where(rank < many / 2, rank, many - 1 - (many - 1 - rank) // len(values))
+    lacking = np.full(resamples - many, np.nan)
+    return np.concatenate([least_of, ordered[:, rank].min(axis=0), lacking])
 
 
 def largest(*numbers: np.ndarray) -> np.ndarray:
-    """(1 + R,) the largest of several numbers; above 0 if one is, see `least`."""
+    """(1 + R,) the largest of several numbers, above 0 if one is: `least`, turned round."""
     return -least(*(-number for number in numbers))
 
 

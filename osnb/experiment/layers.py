@@ -108,11 +108,13 @@ def _content_of(file: Path) -> Path | str:
         return file
     found = set()
     for at, folders, names in os.walk(file, followlinks=True):
-        found |= {os.path.join(os.path.relpath(at, file), name) for name in names}
-        above = {os.path.realpath(each) for each in (at, *Path(at).parents)}
-        folders[:] = [x for x in folders if os.path.realpath(os.path.join(at, x)) not in above]
-    hidden = {x for x in found if any(part[0] == "." for part in Path(x).parts)}
-    return "\n".join(sorted(found - hidden))
+        here = os.path.relpath(at, file)
+        found |= {os.path.join(here, name) for name in names if name[0] != "."}
+        links = [x for x in folders if os.path.islink(os.path.join(at, x))]
+        above = {os.path.realpath(each) for each in (at, *Path(at).parents)} if links else ()
+        up = {x for x in links if os.path.realpath(os.path.join(at, x)) in above}
+        folders[:] = [x for x in folders if x[0] != "." and x not in up]
+    return "\n".join(sorted(found))
 
 
 def parts() -> dict[str, dict[str, dict]]:
@@ -222,6 +224,11 @@ def all_read(given: Mapping[str, Any], settings: Mapping[str, Any], where: str) 
         kinds = parts().items()
         owners = [f"{k} {n}" for k, each in kinds for n, values in each.items() if name in values]
         owned = f"; it belongs to {', '.join(owners)}" if owners else ""
+        if name in PARAMETERS:
+            raise ValueError(
+                f"{name} is a parameter of the run, no setting of its experiment: "
+                f"give it by itself, -p {name}={spelled(given[name])} ({where})"
+            )
         close = get_close_matches(name, [*PARAMETERS, *there], n=1, cutoff=0.0)
         raise ValueError(
             f"nothing reads {name}={spelled(given[name])} here ({where}){owned}; "
@@ -239,8 +246,13 @@ def feasible(settings: dict[str, Any], changed: Mapping, facts: Mapping, where: 
     """
     names = [value["name"] for value in settings.values() if isinstance(value, dict)]
     needing = [name for name in names if name in catalogue("recipes")["needs"]["negatives"]]
-    if {*settings["tested"].split()} - {"negative"} != {"known", "unknown"}:
-        roles = "known and unknown, and negative where wanted, with blanks between"
+    others = {*settings["tested"].split()} - {"known"}
+    if (
+        "known" not in settings["tested"].split()
+        or others - {"negative", "unknown"}
+        or not (others or settings.get("also"))
+    ):
+        roles = "known beside unknown or negative or both, with blanks between (known alone: also)"
         raise ValueError(f"tested is {roles}; got {settings['tested']!r}: {where}")
     if "external" in settings and not needing and "external" not in changed:
         settings["external"] = ""

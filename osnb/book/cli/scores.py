@@ -197,9 +197,8 @@ def _of_weights(
     named = weights if writes or not weights else [Path("weights")] * len(weights)
     if weights and not notebook.is_file():
         here(benchmark.absolute().parent)
-        there = workbook.out() / benchmark
-        if not (there.is_file() and there.samefile(benchmark)):
-            benchmark = benchmark.absolute()
+        out, file = workbook.out().resolve(), benchmark.resolve()
+        benchmark = file.relative_to(out) if file.is_relative_to(out) else file
         return predicting.of_weights(named, benchmark, given), weights
     if not notebook.is_file():
         raise ValueError(f"{benchmark} is no params file of the project: give --weights FILE too")

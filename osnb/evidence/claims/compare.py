@@ -4,7 +4,8 @@
     at        keys of both sides, "task=easy|hard" for each of them, "task=easy and hard" for their
               mean, "source=*" for each that there is; "source=." is the claim's scope, .1 and .2
               the parts of one with a comma; place is the scope unless it is said; "drawn=no": there
-              were no images to draw, so there is no interval, and all trainings have to agree
+              were no images to draw, so there is no interval, and all seeds with every name have to
+              agree
     left      printed names, a|b for each of them, "a and b" for their mean, "a less b" for a
               difference, "a over b" for a share; or a number; behind an @ stand keys: of one name
               alone, or at the end of the whole side
@@ -28,7 +29,7 @@ import numpy as np
 
 from osnb.evidence.build import Evidence, Missing, Same, largest, least
 
-FEW = 3  # comparisons that have to agree where nothing is drawn
+FEW, DIGITS = 3, 12  # comparisons that have to agree where nothing is drawn; of a sign
 PARTS = ("measure", "at", "left", "relation", "right")
 Keys = dict[str, str]
 
@@ -53,7 +54,7 @@ def number(evidence: Evidence, where: str, claim: Mapping[str, str]) -> np.ndarr
     if drawn:
         return combined
     if "seed" in evidence.keys:
-        _one_sign(evidence, where, claim)
+        _one_sign(evidence, where, claim, combined[0])
     return combined[:1]
 
 
@@ -73,22 +74,24 @@ def _numbers(
     return numbers, drawn
 
 
-def _one_sign(evidence: Evidence, where: str, claim: Mapping[str, str]) -> None:
+def _one_sign(evidence: Evidence, where: str, claim: Mapping[str, str], combined: float) -> None:
     """Refuse a number without an interval, unless three comparisons or more share its sign.
 
-    Each name on the left, rival and seed is one; two share a sign as often as not.
+    Each name on the left, rival and seed that has them all is one. Two share a sign as often as
+    not, three one time in four.
 
     Raises:
-        Same: fewer do, or their signs differ.
+        Same: fewer do, or one has another sign than the number.
     """
     signs = []
     for seed in evidence.keys["seed"].iloc[sorted(evidence.used)].unique():
         alone = evidence.only(evidence.fits(seed=seed))
         with suppress(Missing):  # not every method was trained with this seed
             numbers, _ = _numbers(alone, where, claim)
-            signs += [np.sign(each[0]) for part in numbers for each in part]
-    if len(signs) < FEW or len({*signs}) > 1:
-        raise Same(f"no interval, and signs {', '.join(map('{:+.0f}'.format, signs))}")
+            signs += [np.sign(each[0].round(DIGITS)) for part in numbers for each in part]
+    if len(signs) < FEW or {*signs} != {np.sign(combined.round(DIGITS))} or 0 in signs:
+        said = ", ".join(map("{:+.0f}".format, signs))
+        raise Same(f"no interval, and signs {said} beside {combined:+.3f}")
 
 
 def _each(evidence: Evidence, keys: Keys) -> Iterator[Keys]:

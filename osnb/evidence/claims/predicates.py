@@ -40,10 +40,10 @@ FIGURE_2 = ("msp", "arpl", "arpl + cs")  # its methods; its data sets are all bu
 
 
 def not_clearly_better(evidence: Evidence, place: str) -> np.ndarray:
-    """minus where the interval of a gain over S in OSCR area begins: BG's or EOS's, the higher."""
+    """minus where the interval of the larger gain over S in OSCR area begins, of BG and EOS."""
     of = {"place": place, "task": "unknown", "selection": "last"}
     s, *others = (evidence("oscr", **of, printed=name) for name in ("S", "BG", "EOS"))
-    low = max(interval(other - s).low for other in others)
+    low = interval(largest(*(other - s for other in others))).low
     if low <= 0:
         raise Same("no gain is decided, which is no proof that there is none")
     return np.array([-low])
