@@ -26,7 +26,8 @@ ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 # unless figures/ is known to differ from what is committed, what a text says of the miniature's
 # scores is held against them
 STRICT = OSNB_STRICT=$$([ "$$(git status --porcelain -uno figures 2>/dev/null)" ] || echo 1)
-NBVAL = OMP_NUM_THREADS=1 $(STRICT) $(PYTEST) --nbval-lax --nbval-current-env -n 2 --dist loadfile
+NBVAL = OMP_NUM_THREADS=1 $(STRICT) $(PYTEST) --nbval-lax --nbval-current-env \
+  --nbval-kernel-startup-timeout 600 -n 2 --dist loadfile
 # a worker keeps a module's tests together, for what they share, until it has none and takes some
 SHARED := OMP_NUM_THREADS=1 $(PYTEST) -n 2 --dist worksteal
 

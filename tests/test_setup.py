@@ -3,8 +3,10 @@
 import os
 import re
 import subprocess
+import sys
 import tomllib
 
+import nbformat
 import pytest
 import yaml
 from packaging.requirements import Requirement
@@ -92,6 +94,18 @@ def test_every_notebook_is_checked_and_results_never_see_what_training_has_just_
     train, rest = plan.split('rm -rf "$OSNB_OUT/runs"')
     assert "_train.ipynb" not in rest
     assert "mktemp" in train
+
+
+def test_kernels_of_nbval_take_no_port(tmp_path):
+    """Of two that start together one may be given a port that the other then takes."""
+    asked = "from ipykernel.kernelapp import IPKernelApp; IPKernelApp.instance().transport"
+    told = nbformat.v4.new_output("execute_result", {"text/plain": "'ipc'"}, execution_count=1)
+    cell = nbformat.v4.new_code_cell(asked, outputs=[told], execution_count=1)
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "asks.ipynb")
+    (tmp_path / "conftest.py").write_text((ROOT / "notebooks/conftest.py").read_text())
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--nbval"]
+    done = subprocess.run([*command, tmp_path], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_texts_are_held_against_scores_unless_these_are_known_to_be_others(tmp_path):
