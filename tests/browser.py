@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from contextlib import contextmanager, suppress
+from tempfile import TemporaryDirectory
 
 import psutil
 import pytest
@@ -63,23 +64,30 @@ def _near(url):
     return url.startswith(("file:", "data:", "blob:", "http://127.0.0.1:", "ws://127.0.0.1:"))
 
 
+def free_port():
+    """A port that none listens at, below those that systems give to whoever asks for any."""
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
+
+
 @contextmanager
 def serving(folder, *words):
     """(address, token) of a JupyterLab server whose own files are all in the folder."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    token = secrets.token_hex(16)
+    port, token = free_port(), secrets.token_hex(16)
     command = [
         *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *words),
         *(f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--ServerApp.ip=127.0.0.1"),
-        "--LabApp.extension_manager=readonly",
+        *("--LabApp.extension_manager=readonly", "--KernelManager.transport=ipc"),
         *("--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate", "--LabApp.news_url="),
     ]
-    places = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    places = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR")
     own = {name: str(folder / name) for name in (*places, "JUPYTERLAB_WORKSPACES_DIR", "OSNB_OUT")}
     own |= {"JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"), "JUPYTER_TOKEN": token}
-    with (folder / "log").open("w") as log:
+    with TemporaryDirectory(dir="/tmp") as runtime, (folder / "log").open("w") as log:
+        own["JUPYTER_RUNTIME_DIR"] = runtime  # a socket's path must be short
         process = subprocess.Popen(command, env=os.environ | own, stdout=log, stderr=log)
         try:
             _answers(f"http://127.0.0.1:{port}/api?token={token}", process, folder / "log")

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager, suppress
 
+import browser
 import late
 import psutil
 import pyarrow.parquet as pq
@@ -461,7 +462,7 @@ class Dask:
         return process
 
     def scheduler(self, host="127.0.0.1", port=0, before=()):
-        port = port or free_port()
+        port = port or browser.free_port()
         scheme = "tls" if self.tls else "tcp"
         self.address = f"{scheme}://{host}:{port}"
         words = ("scheduler", "--host", f"{scheme}://{host}", "--port", port, "--no-dashboard")
@@ -481,14 +482,6 @@ QUICK = {
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "12s",  # ten probes, a second apart, and two
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s",
 }
-
-
-def free_port():
-    import socket
-
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        return opened.getsockname()[1]
 
 
 @pytest.fixture
