@@ -187,6 +187,19 @@ def digest(*parts: str | bytes | Path) -> str:
     return total.hexdigest()
 
 
+def shown(folder: Path) -> Iterator[Path]:
+    """Files below a folder, by their path from there; neither hidden nor in a hidden folder.
+
+    A link to a folder is followed, unless that is one of those that hold the link.
+    """
+    for at, folders, names in os.walk(folder, followlinks=True):
+        links = [x for x in folders if os.path.islink(os.path.join(at, x))]
+        above = {os.path.realpath(each) for each in (at, *Path(at).parents)} if links else ()
+        up = {x for x in links if os.path.realpath(os.path.join(at, x)) in above}
+        folders[:] = [x for x in folders if x[0] != "." and x not in up]
+        yield from (Path(at, x).relative_to(folder) for x in names if x[0] != ".")
+
+
 def file_hash(path: Path) -> str:
     """sha256 of a file in hex, as the command sha256sum prints it."""
     with Path(path).open("rb") as file:

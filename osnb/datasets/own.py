@@ -1,7 +1,7 @@
 """Images of one's own: folders of any names, or a csv file that lists them, and their division."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
+from osnb.base import workbook
 from osnb.base.labels import UNKNOWN, written
 from osnb.datasets.images import Images, kept, like
 from osnb.datasets.photographs import BROKEN, content, is_turned, turned
@@ -126,7 +127,7 @@ def new_images(place: Path, *, shape: tuple[int, int, int], resize: int) -> Imag
         raise FileNotFoundError(2, "no such folder of images, csv file or image", str(place))
     base, paths = place.parent, [place.name]
     if place.is_dir():
-        images = (path for path in _shown(place) if path.suffix.lower() in SUFFIXES)
+        images = (path for path in workbook.shown(place) if path.suffix.lower() in SUFFIXES)
         base, paths = place, sorted(path.as_posix() for path in images)
     elif place.suffix.lower() not in SUFFIXES:
         paths = [*read_csv(place, "path")["path"]]
@@ -138,19 +139,6 @@ def new_images(place: Path, *, shape: tuple[int, int, int], resize: int) -> Imag
     table = pd.DataFrame({"sample": paths, "path": paths, "wnid": "", "split": "test"})
     table = table.assign(role="unknown", label=UNKNOWN)
     return like(photographs(base, table, resize=resize, crop=shape[-1], turn=True), shape)
-
-
-def _shown(folder: Path) -> Iterator[Path]:
-    """Files below a folder, by their path from there; neither hidden nor in a hidden folder.
-
-    A link to a folder is followed, unless that is one of those that hold the link.
-    """
-    for at, folders, names in os.walk(folder, followlinks=True):
-        links = [x for x in folders if os.path.islink(os.path.join(at, x))]
-        above = {os.path.realpath(each) for each in (at, *Path(at).parents)} if links else ()
-        up = {x for x in links if os.path.realpath(os.path.join(at, x)) in above}
-        folders[:] = [x for x in folders if x[0] != "." and x not in up]
-        yield from (Path(at, x).relative_to(folder) for x in names if x[0] != ".")
 
 
 def write_png(images: Images, positions: np.ndarray, folder: Path) -> None:
@@ -171,7 +159,7 @@ def conversions(place: Path) -> dict[str, int]:
             counts[DEEP] += photo.mode.startswith("I")
             tag = photo.getexif() if photo.format != "PNG" else None  # which decodes a whole PNG
             counts[ROTATED] += turned(content(base / path)) if tag is None else is_turned(tag)
-    files = (x for x in _shown(place) if (place / x).is_file())  # of a csv file there are none
+    files = (x for x in workbook.shown(place) if (place / x).is_file())  # none of a csv
     others = [x.suffix for x in files if str(x) not in read]
     return counts | {f"files are left out: {', '.join(sorted({*others}))}": len(others)}
 

@@ -6,7 +6,6 @@ arguments that the part of that name reads, as the two files in params/ list the
 
 import csv
 import math
-import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -100,21 +99,8 @@ def noted(settings: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _content_of(file: Path) -> Path | str:
-    """A file; of a folder the names in it, one below the other, but for what is hidden.
-
-    A link to a folder is followed, unless that is one of those that hold the link.
-    """
-    if not file.is_dir():
-        return file
-    found = set()
-    for at, folders, names in os.walk(file, followlinks=True):
-        here = os.path.relpath(at, file)
-        found |= {os.path.join(here, name) for name in names if name[0] != "."}
-        links = [x for x in folders if os.path.islink(os.path.join(at, x))]
-        above = {os.path.realpath(each) for each in (at, *Path(at).parents)} if links else ()
-        up = {x for x in links if os.path.realpath(os.path.join(at, x)) in above}
-        folders[:] = [x for x in folders if x[0] != "." and x not in up]
-    return "\n".join(sorted(found))
+    """A file; of a folder the paths of what is shown in it, one below the other."""
+    return "\n".join(sorted(map(str, workbook.shown(file)))) if file.is_dir() else file
 
 
 def parts() -> dict[str, dict[str, dict]]:
