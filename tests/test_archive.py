@@ -2,15 +2,19 @@
 
 import json
 import os
+import platform
+import re
 import shutil
 import subprocess
 import zipfile
+from functools import reduce
 from urllib.parse import unquote
 
 import pytest
 from finished import EMPTY, finish, scores, sign
 from rocrate.rocrate import ROCrate
 from test_cli import osnb
+from test_trust import RUN, Forger, refused
 
 from osnb.base import workbook
 from osnb.book import archive, record, runs
@@ -107,6 +111,22 @@ def test_what_a_reader_will_miss_is_said(packed, project, tmp_path):
     assert "13_fixture_results/small was made from runs that are not in it: small, small-s" in note
     project.add("collects", "13_fixture_results")
     assert "with other code" in archive.pack(["*"], tmp_path / "b.zip")[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [("rate: 0.125", "says otherwise: rate"), ("- rate", "it holds a list")]
+)
+def test_a_params_file_that_says_otherwise_stays_out_and_it_is_said(
+    packed, project, tmp_path, text, why
+):
+    project.write("12_fixture_train", text)
+    _, note = archive.pack(["12_fixture_train/small"], tmp_path / "x.zip")
+    assert note.startswith("12_fixture_train/small goes without its params file: ")
+    assert why in note
+    crate = ROCrate(tmp_path / "x.zip")
+    assert not [x for x in zipfile.ZipFile(tmp_path / "x.zip").namelist() if "params" in x]
+    (action,) = crate.root_dataset["mentions"]
+    assert not action.get("object")
 
 
 def test_a_run_that_printed_one_line_a_million_times_goes_out_and_comes_in(project, tmp_path):
@@ -247,6 +267,20 @@ def test_a_run_that_is_being_made_here_is_never_replaced(packed, project):
     assert archive.unpack(packed, force=True)["12_fixture_train/small"].startswith("imported")
 
 
+@pytest.mark.parametrize("state", ["queued", "failed"])
+def test_a_run_that_never_began_makes_way_and_one_that_did_does_not(packed, project, state):
+    folder = project.folder / "runs" / "12_fixture_train" / "small"
+    found = {key: record.read(folder)[key] for key in ("notebook", "run", "parameters")}
+    shutil.rmtree(folder)
+    folder.mkdir()
+    record.write(folder, found | {"state": state, "host": platform.node(), "pid": 0})
+    (folder / "begun.json").touch()
+    with pytest.raises(ValueError, match="12_fixture_train/small is here with other content"):
+        archive.unpack(packed)
+    (folder / "begun.json").unlink()
+    assert archive.unpack(packed)["12_fixture_train/small"] == "imported"
+
+
 def test_what_a_killed_import_had_moved_is_kept_by_the_next(packed, project):
     folder = finish(project, "12_fixture_train", rate=0.125)
     (folder.parent / ".small-k1ll3d__" / "made").mkdir(parents=True)
@@ -297,6 +331,62 @@ def test_an_imported_run_is_exported_again(packed, project, tmp_path):
     archive.pack(["*"], tmp_path / "again.zip")
     empty(project)
     assert len(archive.unpack(tmp_path / "again.zip")) == 3
+
+
+# Edited, with a new manifest: a file's own checksum tells, unless that was made anew as well
+
+META, PARAMS, TABLE = "ro-crate-metadata.json", "params/12_fixture_train/small.yaml", "table.json"
+
+
+def sealed(forger, **values):
+    """Set values in run.json, and seal it anew."""
+    content = json.loads(forger.members[RUN + "run.json"]) | values
+    forger.members[RUN + "run.json"] = record._sealed(content).encode()
+
+
+def edited(name, old, new):
+    """Replace bytes of a file of the run; run.json gives its new checksum, and is sealed anew."""
+
+    def change(forger):
+        forger.output(name, re.sub(old, new, forger.members[RUN + name]))
+        sealed(forger)
+
+    return change
+
+
+def unsealed(forger):
+    content = json.loads(forger.members[RUN + "run.json"])
+    del content["sha256"]
+    forger.members[RUN + "run.json"] = workbook.as_json(content).encode()
+
+
+EDITED = {
+    "run.json": (lambda f: f.edit(RUN + "run.json", seconds=2.0), r"small/run\.json was edited"),
+    "run.json without a seal": (unsealed, r"small/run\.json was edited"),
+    "a stamp": (edited(TABLE, rb'"torch": "', b'"torch": "9'), r"small/table\.json was edited"),
+    "blanks of a stamp": (edited(TABLE, rb"\n ", b"\n  "), r"small/table\.json was edited"),
+    "a stamp without digest": (edited(TABLE, rb' "digest".*\n', b""), r"table\.json was edited"),
+    "settings too deep to be checked": (
+        lambda f: f.edit(RUN + "run.json", settings=reduce(lambda x, _: {"x": x}, range(300), {})),
+        "json file of runs/12_fixture_train/small is nested too deeply",
+    ),
+    "params": (
+        lambda f: f.members.update({PARAMS: b"rate: 0.125\n"}),
+        rf"{META} gives another checksum than {PARAMS} has",
+    ),
+    "run.json and its seal": (lambda f: sealed(f, seconds=2.0), r"checksum than runs/.*/run\.json"),
+    "metadata of no list": (lambda f: f.edit(META, **{"@graph": 5}), f"{META} gives another"),
+    "metadata of numbers": (lambda f: f.edit(META, **{"@graph": [5, {"@id": 5}]}), f"{META} gives"),
+}
+
+
+@pytest.mark.parametrize(("change", "reason"), EDITED.values(), ids=EDITED)
+def test_an_archive_with_an_edited_file_is_refused(packed, project, tmp_path, change, reason):
+    empty(project)
+    forger = Forger(packed)
+    change(forger)
+    forger.write(tmp_path / "x.zip")
+    refused(project, tmp_path / "x.zip", reason)
 
 
 # Commands

@@ -98,6 +98,15 @@ def test_a_card_has_each_measure_with_its_interval_and_the_protocols_hash(publis
     assert sha256 in card.text
 
 
+def test_a_card_names_no_params_file_that_says_otherwise(packed, project, tmp_path):
+    shutil.copy(ROOT / "CITATION.cff", project.folder)
+    project.write("12_fixture_train", "rate: 0.125\n")
+    archive.pack(["12_fixture_train/small"], tmp_path / "x.zip", publish=True)
+    card = zipfile.ZipFile(tmp_path / "x.zip").read(f"cards/{CARD}.md").decode()
+    assert "with the parameters in `runs/12_fixture_train/small/run.json`" in " ".join(card.split())
+    assert "params/" not in card
+
+
 def test_the_measures_are_those_of_metrics():
     table = scores(None)
     drawn = publishing._measured(table, "max_logit")

@@ -124,7 +124,7 @@ def _own(artefact: Artefact) -> tuple[str, str]:
         if names := _changed(notebook, tuple(sorted(stamp["goldens"].items()))):
             return "code", f"computes otherwise now: {', '.join(names)}"
         verdict = "parameters"
-        return ("parameters", wrong) if (wrong := _otherwise(stamp)) else ("follows", "")
+        return ("parameters", wrong) if (wrong := otherwise(stamp)) else ("follows", "")
     except Exception as error:  # whatever a broken file does to its reader
         return verdict, f"{notebook} or what it needs cannot be read: {error}".partition("\n")[0]
 
@@ -134,8 +134,15 @@ def _changed(notebook: str, goldens: tuple[tuple[str, str], ...]) -> list[str]:
     return follows.changed({"notebook": notebook, "goldens": dict(goldens)})
 
 
-def _otherwise(stamp: Mapping[str, Any]) -> str:
-    """How the params file no longer says what a run was made with, if so."""
+def otherwise(stamp: Mapping[str, Any]) -> str:
+    """How the params file no longer says what a run was made with; empty if it does, or is none.
+
+    Args:
+        stamp: of the run, or its run.json.
+
+    Raises:
+        Exception: of any kind, if the file, or what its names stand for, cannot be read.
+    """
     notebook, then = stamp["notebook"], stamp["parameters"]
     if (file := params_file(notebook, stamp["run"])) is None:
         return ""

@@ -19,7 +19,7 @@ from osnb.book.archive import publishing
 from osnb.book.archive.checking import LOCK, MANIFEST, METADATA, check, made_so
 from osnb.book.runs import PAPERS as DIGITS
 from osnb.book.runs import altered, publish
-from osnb.book.verify import params_file
+from osnb.book.verify import otherwise, params_file
 from osnb.evidence.gallery import PAPERS
 
 REASONS = {"running": "running here", "other": "here with other content; --force replaces it"}
@@ -43,6 +43,8 @@ def pack(
     names: Iterable[str], file: Path, *, force: bool = False, publish: bool = False
 ) -> list[str]:
     """Write finished runs with their params, notebooks and environment to the zip `file`.
+
+    A params file that says otherwise now than its run was made stays out.
 
     Args:
         names: RUN or NOTEBOOK/RUN, or patterns of them with * and ?.
@@ -87,10 +89,19 @@ def _chosen(names: Iterable[str]) -> dict[str, dict[str, Any]]:
         if lost := altered(_folder(key), run):
             files = ", ".join(lost)
             raise ValueError(f"{key} is not what its run.json says ({files}); run it again")
-        params = params_file(run["notebook"], run["run"])
+        run["otherwise"] = _fault(run)
+        params = None if run["otherwise"] else params_file(run["notebook"], run["run"])
         run["params"] = f"params/{run['notebook']}/{params.name}" if params else None
         run["data"] = stamps.data(_folder(key))
     return runs
+
+
+def _fault(run: dict[str, Any]) -> str:
+    """Why the params file does not tell how a run was made; empty if it does, or there is none."""
+    try:
+        return otherwise({"settings": {}} | run)
+    except Exception as error:  # whatever a broken file does to its reader
+        return f"it cannot be read: {error}".partition("\n")[0]
 
 
 def _members(runs: dict[str, dict[str, Any]]) -> dict[str, Path]:
@@ -113,6 +124,8 @@ def _notes(runs: dict[str, dict[str, Any]]) -> list[str]:
             notes.append(f"{key} was made from runs that are not in it: {', '.join(away)}")
         if not made_so(run):
             notes.append(f"{key} was made with other code than the notebook that goes with it")
+        if run["otherwise"]:
+            notes.append(f"{key} goes without its params file: {run['otherwise']}")
     return notes
 
 
@@ -160,10 +173,10 @@ def _standing(key: str, run: dict[str, Any]) -> str:
     """What is here under that name: nothing, the same, another run, or one that is running."""
     folder = _folder(key)
     found = record.read(folder) or {}
-    if not folder.exists():
-        return "nothing"
     if record.going(found):
         return "running"
+    if found.get("state") != "done" and {x.name for x in folder.glob("[!.]*")} <= {"run.json"}:
+        return "nothing"  # at most a run that was queued, or refused, and never began
     alike = all(found.get(k) == run[k] for k in ("state", "code", "inputs", "outputs"))
     return "same" if alike and not altered(folder, found) else "other"
 

@@ -4,6 +4,7 @@ This tells that the archive is whole, agrees with itself and can only write wher
 its numbers are true, only running the notebooks tells.
 """
 
+import hashlib
 import json
 import math
 import re
@@ -15,10 +16,11 @@ from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
-from osnb.base import workbook
+from osnb.base import stamps, workbook
 from osnb.base.workbook import PLAIN
-from osnb.book import zips
+from osnb.book import record, zips
 from osnb.book.follows import changed
 from osnb.teach.course.whole import compare
 
@@ -115,8 +117,16 @@ def check(archive: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
             stated = _stated(name, file.read(info.file_size))
         if found := parts(name):
             runs.setdefault("/".join(found[:2]), {})[found[2]] = stated
+        elif name == METADATA:
+            metadata = stated
     for key, files in runs.items():
-        _check_run(key, files, {name: sums[f"runs/{key}/{name}"] for name in files})
+        try:
+            of_run = {name: sums[f"runs/{key}/{name}"] for name in files}
+            _check_run(key, files, of_run)
+            _check_seals(key, files, of_run)
+        except RecursionError:
+            raise ValueError(f"a json file of runs/{key} is nested too deeply") from None
+    _check_described(metadata, sums)
     return {key: files["run.json"] for key, files in runs.items()}
 
 
@@ -187,7 +197,7 @@ def _digest(name: str, content: bytes) -> str:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from osnb.base import stamps, tables
+    from osnb.base import tables
 
     kind, texts = name.rpartition("/")[2], [*tables.COLUMNS[:5]]
     texts = {"history.parquet": [], "outputs.parquet": ["sample", "role"]}.get(kind, texts)
@@ -267,6 +277,31 @@ def _check_run(key: str, files: dict[str, dict], sums: dict[str, str]) -> None:
     for file in sorted(files.keys() - explained):
         if file.startswith("scores") and file.endswith(".parquet"):
             raise ValueError(f"no stamp explains runs/{key}/{file}")
+
+
+def _check_seals(key: str, files: dict[str, dict], sums: dict[str, str]) -> None:
+    """Refuse a run.json or a stamp that has not the checksum which it gives of itself.
+
+    That tells a slip or an edit by hand, of nobody who has made the checksum anew as well. It is
+    told here because the import seals run.json anew: nothing after it could tell.
+    """
+    for file in sorted(file for file in files if file.endswith(".json")):
+        stated = files[file]
+        written = workbook.as_json(stated | {"digest": stamps.of(stated)})
+        if file == "run.json":
+            written = record._sealed(stated)
+        if hashlib.sha256(written.encode()).hexdigest() != sums[file]:
+            raise ValueError(f"runs/{key}/{file} was edited: its own checksum is another")
+
+
+def _check_described(metadata: dict[str, Any], sums: dict[str, str]) -> None:
+    """Refuse a member that the RO-Crate does not list, or lists with another checksum."""
+    graph = metadata.get("@graph")
+    listed = [each for each in graph if isinstance(each, dict)] if isinstance(graph, list) else []
+    told = {unquote(str(each.get("@id"))): each.get("sha256") for each in listed}
+    for name in sorted(sums.keys() - {METADATA}):
+        if told.get(name) != sums[name]:
+            raise ValueError(f"{METADATA} gives another checksum than {name} has, or none")
 
 
 def _stamp(stated: dict[str, Any]) -> dict[str, Any]:

@@ -140,7 +140,8 @@ def _card(key: str, run: dict[str, Any], table: pd.DataFrame, sha256: str) -> by
         results.append(EvalResult(**about, **more, metric_value=round(value, 6)))
     known = {"model_name": key, "license": "bsd-3-clause", "tags": ["open-set-recognition"]}
     data = ModelCardData(**known, eval_results=results)
-    how = f"by `osnb run {run['params']}`" if run["params"] else "on images of one's own"
+    alone = f"with the parameters in `runs/{key}/run.json`"
+    how = f"by `osnb run {run['params']}`" if run["params"] else alone
     filled = {"run": key, "how": how, "sha256": sha256}
     said = f"{role.title()} test images against known ones, with 95 % intervals over test classes"
     said = "\n".join([f"{said} ({rule}):\n", *rows]) if tested else "All test images are known."
