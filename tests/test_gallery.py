@@ -1,7 +1,6 @@
 """Artefacts and what they compare, as stamps in figures/ tell it."""
 
 import json
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -163,9 +162,6 @@ def test_a_readme_that_lacks_a_mark_is_left_as_it_is(tmp_path, lost):
 
 
 def test_ours_stand_under_what_they_are_of_and_a_dash_where_a_run_lacks_it():
-    def run(compared, ours):
-        return SimpleNamespace(compared=compared, ours=ours)
-
-    assert gallery._beside("a; b; c", run("c; a", "3; 1")) == "1; -; 3"
-    assert gallery._beside("a", run("a", "17 equal; 11 need images")) == "17 equal; 11 need images"
-    assert gallery._beside("a", run("", "")) == ""
+    assert gallery.beside("a; b; c", "c; a", "3; 1") == "1; -; 3"
+    assert gallery.beside("a", "a", "17 equal; 11 need images") == "17 equal; 11 need images"
+    assert gallery.beside("a", "", "") == ""

@@ -154,7 +154,7 @@ def test_osnb_outputs_measures_the_runs_and_writes_the_index(monkeypatch, projec
     monkeypatch.setattr(gallery, "findings", lambda *_: pd.DataFrame({"a": []}))
     monkeypatch.setattr(gallery, "front", lambda *_: pd.DataFrame({"a": []}))
     monkeypatch.setattr(gallery, "shown", lambda *_: pd.DataFrame({"shows": ["full", "part"]}))
-    names = "table shown front fast fast_means ingredients draws precisions norms decided"
+    names = "table counted shown front fast fast_means ingredients draws precisions norms decided"
     for name in names.split():
         monkeypatch.setattr(own_data, name, lambda *_: pd.DataFrame({"within": []}))
     pages = {"README.md", "figures/README.md"}

@@ -140,6 +140,7 @@ def test_the_page_counts_what_is_near_and_the_front_page_has_as_many_rows_as_bef
     near = (made["difference"].abs() <= 0.01 + 1e-9).sum()
     text = own_data.counted(made)
     assert text.startswith(f"5 of 5 can be compared: {near} within one point")
+    assert text.endswith("of the 5, 0 are of a third party's run and 1 are printed twice")  # MLS
     page = own_data.shown(made)
     assert len(page) == len(made)
     assert page["remark"].str.contains("the authors' weights").sum() == 5

@@ -564,3 +564,16 @@ def test_browsers_run_no_script_of_an_imported_run_and_ask_for_nothing(imported,
     page.goto((tmp_path / "bad.html").as_uri())
     page.eval_on_selector_all("b", everywhere)
     browser.until(page, lambda: len(stolen) == 2, browser.START)  # so it would have been seen
+
+
+def test_numbers_of_a_run_stand_under_what_they_are_of_and_else_apart(tmp_path):
+    cells = {"mini": ("a; b", "1; 2"), "tiny": ("b", "3"), "paper": ("c", "4")}
+    columns = {"name": "x", "paper": "vaze2022", "kind": "table", "title": "", "missing": ""}
+    columns |= {"shows": "part", "cells": "", "notebook": "n", "file": "t", "folder": tmp_path}
+    columns |= {"part": "Table 1", "theirs": "", "wrong": ""}
+    runs = [{"run": k, "size": k, "compared": of, "ours": o} for k, (of, o) in cells.items()]
+    decided = pd.DataFrame({"section": [], "size": [], "answer": []})
+    (tmp_path / "t.csv").write_text("a\n")
+    made = facts._artefact("Table 1", pd.DataFrame(runs).assign(**columns), decided)
+    told = [[(each["size"], each["beside"]) for each in part] for part in made["parts"]]
+    assert told == [[("mini", "1; 2"), ("tiny", "-; 3")], [("paper", "4")]]

@@ -151,7 +151,9 @@ def rows(root: Path, paper: str) -> pd.DataFrame:
     table = []
     for part, runs in made.groupby("part", sort=False):
         first = runs.iloc[0]
-        ours = {run.size: _beside(first["compared"], run) for run in runs.itertuples()}
+        ours = {
+            run.size: beside(first["compared"], run.compared, run.ours) for run in runs.itertuples()
+        }
         row = {"artefact": part, "shows": shows[first["artefact"]].removesuffix(", ")}
         row |= {"compared": first["compared"], "paper": first["theirs"]}
         row |= {name: ours.get(size, "") for size, name in SIZE_NAMES.items()}
@@ -159,11 +161,11 @@ def rows(root: Path, paper: str) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def _beside(compared: str, run: Any) -> str:
-    """Ours of a run for each thing that is compared; a dash for one that the run lacks."""
-    if run.compared == compared or not run.ours:
-        return run.ours
-    has = dict(zip(run.compared.split("; "), run.ours.split("; "), strict=True))
+def beside(compared: str, has: str, ours: str) -> str:
+    """The numbers of a run, of what it has, for each thing compared; a dash for one it lacks."""
+    if has == compared or not ours:
+        return ours
+    has = dict(zip(has.split("; "), ours.split("; "), strict=True))
     return "; ".join(has.get(name, "-") for name in compared.split("; "))
 
 

@@ -187,12 +187,17 @@ def table(*, resamples: int = 1000) -> pd.DataFrame:
 def counted(made: pd.DataFrame) -> str:
     """How many cells of `table` can be compared, and how near to print they lie.
 
-    A point is .01 of a rate, and 10 of an AURC that is printed times 1000.
+    One number may be printed twice, as Vaze et al.'s MLS in Tables 1 and 5. A point is .01 of a
+    rate, and 10 of an AURC that is printed times 1000.
     """
     near, all_in = made["within"].value_counts(), int((made["within"] != "").sum())
     parts = [f"{near.get('1', 0)} within one point", f"{near.get('2', 0)} within two"]
     parts += [f"{near.get('further', 0)} further", f"{len(made) - all_in} take no difference"]
-    return f"{all_in} of {len(made)} can be compared: {', '.join(parts)}"
+    taken = made[made["within"] != ""]
+    same = ["place", "split", "task", "source", "metric", "print", "ours"]
+    third, twice = (taken["artefact"] == THIRD).sum(), taken.duplicated(same).sum()
+    of = f"of the {all_in}, {third} are of a third party's run and {twice} are printed twice"
+    return f"{all_in} of {len(made)} can be compared: {', '.join(parts)}; {of}"
 
 
 def shown(made: pd.DataFrame) -> pd.DataFrame:
@@ -256,7 +261,7 @@ def precisions() -> pd.DataFrame:
     key, rows = ["benchmark", "network", "method", "regime", "epochs", "split", "seed"], []
     for run in tables.collect("31_kim_train", "paper").to_dict("records"):
         scores = tables.read(run["path"]).query("role == 'known' or group == 'near'")
-        right, near = _rates(scores, "max_softmax_log_odds")
+        right, near = rates(scores, "max_softmax_log_odds")
         numbers = {"accuracy": right, "near: auroc": near}
         rows.append({name: run[name] for name in [*key, "precision"]} | numbers)
     both = pd.DataFrame(rows).pivot(index=key, columns="precision")
@@ -372,17 +377,22 @@ def _of_fast() -> pd.DataFrame:
         columns = stamp["columns"]
         if (columns["benchmark"], columns["regime"]) != ("cifar10", "fast"):
             continue
-        rates = _rates(tables.read(path), "max_softmax_log_odds", "max_logit")
+        numbers = rates(tables.read(path), "max_softmax_log_odds", "max_logit")
         changed = layers.words(stamp["parameters"]["overrides"]).items()
         words = [f"{name}={value}" for name, value in changed if name not in ("answer", "epochs")]
         head = {name: columns[name] for name in ("split", "seed", "method")}
         head |= {"epochs": stamp["settings"]["epochs"], "otherwise": " ".join(words)}
-        rows.append(head | dict(zip(FAST, rates, strict=True)))
+        rows.append(head | dict(zip(FAST, numbers, strict=True)))
     return pd.DataFrame(rows).sort_values(order, ignore_index=True) if rows else pd.DataFrame()
 
 
-def _rates(scores: pd.DataFrame, *rules: str) -> list[float]:
-    """Accuracy, then AUROC of each rule, known images against all others."""
+def rates(scores: pd.DataFrame, *rules: str) -> list[float]:
+    """Accuracy in [0, 1], then AUROC of each rule, known images against all others.
+
+    Args:
+        scores: a scores table.
+        rules: its columns.
+    """
     is_known = scores["role"] == "known"
     known, others = scores[is_known], scores[~is_known]
     areas = [metrics.auroc(known[rule].to_numpy(), others[rule].to_numpy()) for rule in rules]
@@ -409,7 +419,7 @@ def norms() -> pd.DataFrame:
         length = scores.groupby(scores["role"] == "known")["feature_norm"].mean()
         row |= {"norm, known": length[True], "norm, unknown": length[False]}
         row["known over unknown"] = length[True] / length[False]
-        _, norm, msp, mls = _rates(scores, "feature_norm", "max_softmax_log_odds", "max_logit")
+        _, norm, msp, mls = rates(scores, "feature_norm", "max_softmax_log_odds", "max_logit")
         row |= {"AUROC: norm": norm, "MSP": msp, "MLS": mls}
         rows.append(row | {"way up": (norm - 0.5) / (mls - 0.5)})
     return pd.DataFrame(rows).map(lambda x: f"{x:.3f}" if isinstance(x, float) else x)

@@ -101,7 +101,9 @@ def reached() -> pd.DataFrame:
         if columns["regime"] not in REGIMES or {*changed} - {"answer", "epochs"}:
             continue
         row = {"network": REGIMES[columns["regime"]], "split": int(columns["split"])}
-        rows.append(row | {"epochs": stamp["settings"]["epochs"]} | _measured(tables.read(path)))
+        row["epochs"] = stamp["settings"]["epochs"]
+        rates = own_data.rates(tables.read(path), "max_softmax_log_odds", "max_logit")
+        rows.append(row | dict(zip(own_data.FAST, rates, strict=True)))
     key = ["network", "split", "epochs"]
     found = pd.DataFrame(rows).groupby(key, as_index=False).mean()
     found["runs"] = pd.DataFrame(rows).groupby(key).size().to_numpy()
@@ -112,13 +114,6 @@ def reached() -> pd.DataFrame:
     images = 6 * 5000  # six known classes, all their training images
     counted = found["split"].isin(SPLITS)
     return found[counted].assign(images=images).reset_index(drop=True)
-
-
-def _measured(scores: pd.DataFrame) -> dict[str, float]:
-    known = scores["role"] == "known"
-    right = (scores["pred"] == scores["label"])[known].mean()
-    areas = own_data._areas(scores, "max_softmax_log_odds", "max_logit")
-    return dict(zip(own_data.FAST, (right, *areas), strict=True))
 
 
 def drawn(report: Mapping):

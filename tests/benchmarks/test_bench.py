@@ -200,3 +200,9 @@ def test_minutes_of_a_training_are_its_images_at_the_speed_of_a_step(monkeypatch
     assert "VGG32, third party, MSP" in text
     assert "third party, MLS" not in text
     assert "VGG32 100" in minutes.show(found)[1]
+
+
+def test_what_trainings_reached_is_read_from_the_committed_tables():
+    found = minutes.reached()
+    assert found[["accuracy", "MSP"]].stack().between(0.5, 1).all()
+    assert found["MLS"].isna().equals(found["network"] == minutes.THIRD)

@@ -122,7 +122,9 @@ def _pages(decided: pd.DataFrame, papers: list, notebooks: list, counts: dict) -
     yield "claims.md", render("claims", papers=facts.claimed(decided))
     page = workbook.root() / "figures" / "README.md"  # where `osnb outputs` has put the table
     kept = page.read_text(encoding="utf8") if page.is_file() else ""
-    yield "own-data.md", render("own-data", table=gallery.block(kept, "own data"))
+    blocks = {"table": "own data", "others": "no difference", "counted": "counted"}
+    own = {key: gallery.block(kept, name) for key, name in blocks.items()}
+    yield "own-data.md", render("own-data", **own)
     yield "quickdraw-openset.md", render("quickdraw-openset", **facts.benchmark())
     listed = gallery.artefacts(workbook.root(), workbook.out())
     counts |= {"shown": gallery.counted(gallery.shown(listed))}

@@ -108,16 +108,28 @@ def _artefact(name: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:
     first = rows.iloc[0]
     about = decided[decided["section"].map(lambda section: _about(section, name)).astype(bool)]
     made = [_made(row) for row in rows.to_dict("records") if row["run"]]
-    parts = list(dict.fromkeys(each["part"] for each in made))
+    parts = []
+    for each in made:
+        heads = {*each["compared"].split("; ")}
+        group = next((x for x in parts if _alike(x[0], each["part"], heads)), None)
+        if group is None:
+            parts.append(group := [])
+        group.append(each)
+        each["beside"] = gallery.beside(group[0]["compared"], each["compared"], each["ours"])
     return first[["kind", "title", "missing"]].to_dict() | {
         "name": name,
         "anchor": f"{first['paper']}-{name.lower().replace(' ', '-')}",
         "shows": ", ".join(filter(None, [first["shows"], first["cells"]])),
         "waits": list(dict.fromkeys(rows.loc[rows["run"] == "", "notebook"])),
         "wrong": list(dict.fromkeys(filter(None, rows["wrong"]))),
-        "parts": [[each for each in made if each["part"] == part] for part in parts],
+        "parts": parts,
         "answers": _answers(about),
     }
+
+
+def _alike(first: dict, part: str, heads: set[str]) -> bool:
+    """Whether a run of a part is shown below another one: one of their numbers is of the same."""
+    return first["part"] == part and bool(heads & {*first["compared"].split("; ")} or heads == {""})
 
 
 def _made(row: dict) -> dict:
