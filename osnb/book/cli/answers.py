@@ -65,8 +65,7 @@ def _line(scope: str, cells: list[str], widths: list[int]) -> Iterator[str]:
 def _cell(row: tuple) -> str:
     """The answer, its number and its interval; or why there is none."""
     if pd.isna(row.number):
-        todo = row.todo if row.size == "printed" else "runs missing"
-        return f"{row.answer}: {todo if row.todo else row.runs}"
+        return f"{row.answer}: {row.todo if row.todo and row.size == 'printed' else row.runs}"
     ends = "" if pd.isna(row.low) else f" [{_number(row.low)},{_number(row.high)}]"
     return f"{row.answer} {_number(row.number)}{ends}"
 
