@@ -341,7 +341,7 @@ META, PARAMS, TABLE = "ro-crate-metadata.json", "params/12_fixture_train/small.y
 def sealed(forger, **values):
     """Set values in run.json, and seal it anew."""
     content = json.loads(forger.members[RUN + "run.json"]) | values
-    forger.members[RUN + "run.json"] = record._sealed(content).encode()
+    forger.members[RUN + "run.json"] = record.sealed(content).encode()
 
 
 def edited(name, old, new):

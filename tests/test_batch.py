@@ -324,7 +324,8 @@ def stops(sign, process, project, pids):
     assert process.returncode == 130
     assert err.endswith("osnb: interrupted; the same command continues\n")
     told = json.loads(out)
-    assert told["interrupted"] == len(told["runs"]) >= 1
+    assert told["interrupted"] >= 1
+    assert told["interrupted"] + told["not begun"] == len(told["runs"]) == RUNS + 1
     assert gone(pids.values())
     states = {x["run"]: x["state"] for x in project_runs(project)}
     assert states["r0"] == "interrupted"
@@ -599,6 +600,7 @@ def test_a_job_of_slurm_makes_one_run_at_a_time_over_tls(certificates):
         f"--tls-ca-file {certificates}/ca.pem",
         f"--tls-key {certificates}/key.pem",
         "export OMP_NUM_THREADS=",
+        "--no-dashboard --dashboard-address 127.0.0.1:0",  # or it has a page for the whole network
     ):
         assert part in script
     assert "--nworkers" not in script
@@ -613,6 +615,12 @@ def test_a_job_of_slurm_makes_one_run_at_a_time_over_tls(certificates):
         ("- jobs\n", "needs lines of 'name: value'; it holds a list"),
         ("queue: [", "is no valid yaml"),
         ("jobs: 8\nqeue: gpu\n", "has no use for 'qeue'; valid: account, "),
+        (
+            "jobs: 8\ncores: 8\n",
+            "no use for 'cores' (job_cpu is how many cores a job books); valid",
+        ),
+        ("jobs: 8\nprocesses: 4\n", "has no use for 'processes' (job_cpu is how many cores a"),
+        ("jobs: 8\nmemory: 1GB\n", "needs a walltime in quotes such as '24:00:00'; got None"),
         ("jobs: 8\nwalltime: 24h\n", "a walltime in quotes such as '24:00:00'; got '24h'"),
         ("jobs: 8\nwalltime: 24:00:00\n", "a walltime in quotes such as '24:00:00'; got 86400"),
     ],
@@ -659,13 +667,76 @@ def test_without_slurm_or_a_job_the_command_ends_with_a_sentence(
             (several.folder / name).write_text(text.format(folder=several.folder))
             (several.folder / name).chmod(0o755)
     file = several.folder / "slurm.yaml"
-    file.write_text("jobs: 2\nmemory: 1GB\n")
+    file.write_text("jobs: 2\nmemory: 1GB\nwalltime: '1:00:00'\n")
     process = several.start("reproduce", "--slurm", file, "--tls", certificates)
     out, err = process.communicate(timeout=LONG)
     assert (process.returncode, out, err) == (2, "", f"osnb: {reason}\n")
     taken = (several.folder / "taken").exists()
     assert taken == (sbatch == TAKES_ONE) == (several.folder / "cancelled.txt").exists()
     assert not (several.folder / "runs").exists()
+
+
+BEGINS = """#!/bin/sh
+echo >> {folder}/asked.txt
+n=$(wc -l < {folder}/asked.txt)
+[ $n = 2 ] && echo 'sbatch: error: try later' >&2 && exit 1
+cp "$1" {folder}/job$n.sh
+setsid sh {folder}/job$n.sh < /dev/null > {folder}/job$n.log 2>&1 &
+echo $! > {folder}/job$n.pid
+echo Submitted batch job $n
+"""
+ENDS = "#!/bin/sh\necho $1 >> {folder}/cancelled.txt\nkill -- -$(cat {folder}/job$1.pid)\n"
+DIES = "#!/bin/sh\necho Submitted batch job 7\n"
+SOON = """
+import distributed
+from osnb.book import batch
+from osnb.book.cli import app
+batch.ASK, batch.PATIENT["distributed.deploy.lost-worker-timeout"] = 1, "2s"
+distributed.wait = lambda *_, **__: print("waits for runs that nobody makes")
+app()
+"""
+
+
+def by_slurm(project, certificates, **commands):
+    """`osnb reproduce` with one job of a Slurm whose commands are these, which soon looks at it."""
+    for name, text in commands.items():
+        (project.folder / name).write_text(text.format(folder=project.folder))
+        (project.folder / name).chmod(0o755)
+    file = project.folder / "slurm.yaml"
+    file.write_text("jobs: 1\nmemory: 1GB\nwalltime: '1:00:00'\ninterface: lo\n")
+    words = ("reproduce", "--slurm", file, "--tls", certificates, "--json", "-")
+    command = [sys.executable, "-c", SOON, *map(str, words)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    options = {"cwd": project.folder, "env": project.environment(), **pipes}
+    project.started.append(subprocess.Popen(command, **options))
+    return project.started[-1]
+
+
+def test_a_job_of_slurm_that_ends_is_asked_for_again_and_the_batch_is_made(several, certificates):
+    lasting(several, "r0")
+    process = by_slurm(several, certificates, sbatch=BEGINS, scancel=ENDS)
+    kernel(several, 0)
+    os.killpg(int((several.folder / "job1.pid").read_text()), signal.SIGTERM)  # as at its walltime
+    out, err = process.communicate(timeout=LONG)
+    assert (process.returncode, json.loads(out)["done"]) == (0, RUNS + 1), err
+    said = [line.partition("jobs of Slurm")[2].strip() for line in err.splitlines()]
+    refused, again = "sbatch takes no job: sbatch: error: try later", "1 ended, asked for again"
+    assert [line for line in said if line in (refused, again)] == [refused, again]
+    assert (several.folder / "cancelled.txt").read_text().split() == ["1", "3"]
+    assert "Traceback" not in err
+    assert all_done(several)
+
+
+def test_without_a_worker_the_command_says_so_and_is_stopped_at_once(several, certificates):
+    process = by_slurm(several, certificates, sbatch=DIES, scancel="#!/bin/sh\n")
+    line = process.stderr.readline()
+    assert "no worker is here: squeue and the jobs' logs say why" in line
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=LONG)
+    assert (process.returncode, "Traceback" in err) == (130, False)
+    told = json.loads(out)
+    assert (told["done"], told["interrupted"], told["not begun"]) == (0, 0, RUNS + 1)
+    assert {x["state"] for x in told["runs"]} == {"not begun"}
 
 
 def test_every_worker_sees_one_gpu_and_its_share_of_the_cores(tmp_path, monkeypatch):

@@ -560,6 +560,40 @@ def test_how_every_run_ended_is_written_for_programs(works, project, tmp_path, m
     assert told["runs"][1]["reason"] == "KeyError: 'absent'"
 
 
+def test_a_lock_that_cannot_be_written_fails_its_run_and_no_other(works, project, monkeypatch):
+    first, lock = project.write("00_works", "run: a\n", run="a"), record.lock
+
+    def closed(directory):
+        if directory.name == "a":
+            raise PermissionError(errno.EACCES, "is another user's")
+        return lock(directory)
+
+    monkeypatch.setattr(record, "lock", closed)
+    code, out, _ = osnb("run", first, works)
+    assert (code, "1 done, 0 skipped, 1 failed" in out) == (1, True)
+
+
+def test_runs_that_never_began_are_written_for_programs_too(works, project, tmp_path, monkeypatch):
+    first, file = project.write("00_works", "run: a\n", run="a"), tmp_path / "ends.json"
+    seen = []
+
+    def execute(plan, *, limit):
+        seen.append(json.loads(file.read_text()))
+        raise RuntimeError("all is lost")
+
+    monkeypatch.setattr(run.execution, "execute", execute)
+    with pytest.raises(RuntimeError):
+        app(["run", str(first), str(works), "--json", str(file)], standalone_mode=False)
+    for told in (*seen, json.loads(file.read_text())):
+        assert [(x["run"], x["state"]) for x in told["runs"]] == [
+            ("a", "not begun"),
+            ("small", "not begun"),
+        ]
+        assert (told["not begun"], told["done"], told["failed"]) == (2, 0, 0)
+    assert ("error" in seen[0], told["error"]) == (False, "RuntimeError: all is lost")
+    assert "not begun" in " ".join(osnb("run", "--help")[1].split())
+
+
 def test_a_plan_tells_what_it_took_before_and_guesses_the_rest(paper):
     osnb("run", paper.folder / "params" / "10_fixture_train" / "mini_a.yaml")
     directory = paper.folder / "runs" / "10_fixture_train" / "mini_a"

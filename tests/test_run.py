@@ -566,6 +566,42 @@ def test_a_run_is_made_by_one_process_at_a_time(works):
     assert run.once(plan, force=True)["state"] == "done"
 
 
+def test_a_finished_run_whose_lock_cannot_be_had_is_skipped_and_another_is_not(works, monkeypatch):
+    plan = run.plan(works)
+    run.once(plan)
+
+    def flock(*_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    assert run.once(plan) == {"state": "skipped"}
+    for other, how in ((plan, {"force": True}), (run.plan(works, {"seed": 1}), {})):
+        with pytest.raises(OSError, match="Read-only"):
+            run.once(other, **how)
+
+
+@pytest.mark.parametrize("name", ["figure.svg", "executed.ipynb"])
+def test_a_run_with_a_file_that_cannot_be_read_is_not_done(works, monkeypatch, name):
+    plan = run.plan(works)
+    run.once(plan)
+    closed(monkeypatch, plan.directory / name)
+    assert not run.done(plan)
+    assert runs.changed(plan.directory, {name: "", "table.csv": ""}) == [name, "table.csv"]
+
+
+def closed(monkeypatch, path):
+    """Let a file be one that another user keeps to himself."""
+    opened = workbook.file_hash
+
+    def file_hash(file):
+        if file == path:
+            raise PermissionError(errno.EACCES, "Permission denied", str(file))
+        return opened(file)
+
+    monkeypatch.setattr(workbook, "file_hash", file_hash)
+    monkeypatch.setattr(stamps, "file_hash", file_hash)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("sign", "state"), [("SIGINT", "interrupted"), ("SIGKILL", "running")])
 def test_a_run_that_is_stopped_says_so_and_leaves_no_kernel(project, sign, state):
@@ -1030,6 +1066,22 @@ def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch, number):
     said = f"{tmp_path}/runs/.locks/90_works lies on a file system without locks: set OSNB_OUT"
     with pytest.raises(OSError, match=said), record.lock(tmp_path / "runs/90_works/small"):
         pass
+
+
+def test_two_hosts_whose_processes_have_one_number_do_not_take_each_other_s_probe(
+    tmp_path, monkeypatch
+):
+    ended, lock = [], record.FileLock
+
+    def other(file, *words, **how):
+        monkeypatch.setattr(platform, "node", lambda: "elsewhere")
+        monkeypatch.setattr(record, "FileLock", lock)
+        with lock(file, *words, **how):  # it asks while we hold ours
+            ended.append(record._denied(tmp_path))
+        return lock(file, *words, **how)
+
+    monkeypatch.setattr(record, "FileLock", other)
+    assert (record._denied(tmp_path), ended) == (0, [0])
 
 
 @pytest.mark.skipif(os.geteuid() > 0, reason="only root can become another user")

@@ -21,6 +21,7 @@ from dataclasses import asdict
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
+from threading import Event
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
@@ -36,8 +37,15 @@ WAIT = 0.5  # seconds before asking again for a run that another process is maki
 TLS = ("ca.pem", "cert.pem", "key.pem")
 HANG_UP = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []  # Windows has none
 NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # dask's web page
+NO_WORKER_PAGE = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
 WALLTIME = r"(\d+-)?\d+(:\d+){0,2}"  # of Slurm: minutes, 24:00:00, 2-12:00:00
 OURS = {"self", "scheduler", "args", "kwargs", "base_class_kwargs", "security", "name"}
+OURS |= {"cores", "processes", "protocol", "extra"}  # a job's worker makes one run at a time
+ASK = 60  # seconds between two looks at whether jobs of Slurm have ended
+PATIENT = {
+    "distributed.scheduler.allowed-failures": 20,  # a long run outlives many a walltime
+    "distributed.deploy.lost-worker-timeout": "5min",  # Slurm may begin the same job again
+}
 HELD = "held"  # state of a run that another process is making
 TOLD = ("state", "seconds", "error", "unpublished", "host")  # of run.json, to who asked for it
 _stopped: set[int] = set()  # batches that this worker was told to end
@@ -71,7 +79,8 @@ def carry_out(
     lost: list[Plan] = []
     plans = ordered(plans)
     for plan in (plan for plan in plans if force or not done(plan)):
-        record.queue(plan.directory, plan.known)
+        with suppress(OSError):  # it fails when it is made, and it alone
+            record.queue(plan.directory, plan.known)
     for reads in (False, True):
         ready = []
         for plan in (plan for plan in plans if plan.collects == reads):
@@ -129,7 +138,7 @@ def engine(
     if given and wide:
         raise Refused(f"{wide[0]} uses several devices by itself: run it without --workers")
     if slurm:
-        return jobs(options(slurm, tls), tls)
+        return jobs(options(slurm, tls), tls, told)
     if scheduler:
         return connected(scheduler, tls, encrypted(scheduler, tls))
     workers = workers or (1 if wide else len(visible()))
@@ -280,8 +289,8 @@ def over(client, *, ours: int = 0) -> Spread:
                 future.release()
         except BaseException:
             with suppress(Exception):  # of a scheduler that is gone: nothing is left to be lost
-                client.run(stop, batch)
-                wait(futures, timeout=30)  # they keep a step
+                if client.run(stop, batch):  # where there are workers
+                    wait(futures, timeout=30)  # they keep a step
             raise
 
     return spread
@@ -456,8 +465,10 @@ def options(file: Path, tls: Path) -> dict[str, Any]:
     names = {name for of in job.__mro__ for name in inspect.signature(of.__init__).parameters}
     valid = names - OURS | {"jobs", "scheduler_options", "shared_temp_directory"}
     if unknown := sorted(str(name) for name in found if name not in valid):
-        raise Refused(f"{file} has no use for {unknown[0]!r}; valid: {', '.join(sorted(valid))}")
-    walltime = found.get("walltime", "1")
+        cores = " (job_cpu is how many cores a job books)" if unknown[0] in OURS else ""
+        listed = ", ".join(sorted(valid))
+        raise Refused(f"{file} has no use for {unknown[0]!r}{cores}; valid: {listed}")
+    walltime = found.get("walltime")
     if not (isinstance(walltime, str) and re.fullmatch(WALLTIME, walltime)):
         raise Refused(f"{file} needs a walltime in quotes such as '24:00:00'; got {walltime!r}")
     security(tls)
@@ -465,36 +476,63 @@ def options(file: Path, tls: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def jobs(options: dict[str, Any], tls: Path) -> Iterator[Spread]:
-    """Workers that are jobs of Slurm, each with one run at a time.
+def jobs(options: dict[str, Any], tls: Path, told: Callable) -> Iterator[Spread]:
+    """Workers that are jobs of Slurm, each with one run at a time; those that end are replaced.
 
     Args:
         options: of `options`.
         tls: the folder given there.
+        told: called with "jobs of Slurm" and a line when some have ended or no worker is there.
 
     Raises:
         Refused: there is no sbatch here, or it takes no job.
     """
-    from distributed import Client, Status
+    from distributed import Client
 
     if not shutil.which("sbatch"):
         raise Refused("--slurm needs the command sbatch, which is not on this machine's PATH")
-    with cluster(options, tls) as made, Client(made) as client:
+    patient = library().dask.config.set(PATIENT)
+    with patient, cluster(options, tls) as made, Client(made) as client:
         for _ in range(options["jobs"]):
             made.worker_spec.update(made.new_worker_spec())
-
-        async def submitted():
-            await made
-
-        try:  # `scale` would not tell that Slurm took none
-            made.sync(submitted)
-        except (RuntimeError, ValueError, OSError) as error:
-            for job in made.workers.values():  # it would not close with jobs that never began
-                job.status = Status.failed
+        if why := made.sync(_submit, made):  # `scale` would not tell that Slurm took none
             made.worker_spec.clear()
-            reason = str(error).partition("stderr:\n")[2] or str(error)
-            raise Refused(f"sbatch takes no job: {reason.partition(chr(10))[0]}") from None
-        yield over(client)
+            raise Refused(why)
+        ended = Event()
+        made.loop.add_callback(made.loop.call_later, ASK, _watch, made, told, ended)
+        try:
+            yield over(client)
+        finally:
+            ended.set()
+
+
+async def _watch(made, told: Callable, ended: Event, said: str = "") -> None:
+    """Ask again for jobs that have ended, which dask does not, and tell what is new of them."""
+    if ended.is_set():
+        return
+    line = ""
+    if lost := len(made.worker_spec) - len(made.workers):
+        line = await _submit(made) or f"{lost} ended, asked for again"
+    elif not made.scheduler.workers:
+        line = "no worker is here: squeue and the jobs' logs say why"
+    if line not in ("", said):
+        told("jobs of Slurm", line)
+    made.loop.call_later(ASK, _watch, made, told, ended, line)
+
+
+async def _submit(made) -> str:
+    """Ask Slurm for those jobs of a cluster that are not there; why it takes none, or nothing."""
+    try:
+        await made
+    except (RuntimeError, ValueError, OSError) as error:
+        for name, job in [*made.workers.items()]:
+            # or the cluster would not close with those that never began
+            job.status = type(job.status).failed
+            if not job.job_id:
+                del made.workers[name]
+        reason = str(error).partition("stderr:\n")[2] or str(error)
+        return f"sbatch takes no job: {reason.partition(chr(10))[0]}"
+    return ""
 
 
 def cluster(options: dict[str, Any], tls: Path) -> Any:
@@ -503,6 +541,7 @@ def cluster(options: dict[str, Any], tls: Path) -> Any:
     fixed = {"cores": 1, "processes": 1, "protocol": "tls://", "scheduler_options": scheduler}
     given = {key: value for key, value in options.items() if key != "jobs"} | fixed
     try:
+        given["worker_extra_args"] = (options.get("worker_extra_args") or []) + NO_WORKER_PAGE
         return library().SLURMCluster(**given, security=security(tls))
     except (TypeError, ValueError, RuntimeError) as error:
         raise Refused(f"dask_jobqueue takes no such options: {error}".splitlines()[0]) from None

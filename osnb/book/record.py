@@ -38,10 +38,10 @@ BRIEF = ("state", "started", "finished", "seconds", "host", "pid", "commit")  # 
 def write(directory: Path, content: Mapping[str, Any]) -> None:
     """Write the run.json of the run in `directory`."""
     with workbook.writing(directory / "run.json") as aside:
-        aside.write_text(_sealed(content))
+        aside.write_text(sealed(content))
 
 
-def _sealed(content: Mapping[str, Any]) -> str:
+def sealed(content: Mapping[str, Any]) -> str:
     """As json, whose last entry is the sha256 of all before it."""
     own = {key: value for key, value in content.items() if key != "sha256"}
     return _with_seal(json.dumps(own, indent=1, sort_keys=True).removesuffix("\n}"))
@@ -187,7 +187,7 @@ def lock(directory: Path) -> Iterator[None]:
 
 def _denied(folder: Path) -> int:
     """EACCES if a lock that nobody can hold is not given; filelock takes that for a held one."""
-    file = folder / f".{os.getpid()}.lock"
+    file = folder / f".{platform.node()}-{os.getpid()}.lock"
     try:
         with suppress(Timeout), FileLock(file, 0, fallback_to_soft=False):
             return 0
@@ -270,7 +270,7 @@ def queue(directory: Path, content: Mapping[str, Any]) -> None:
             return
         directory.mkdir(parents=True, exist_ok=True)
         aside = directory / ".queued.json"
-        aside.write_text(_sealed(found))
+        aside.write_text(sealed(found))
         aside.replace(directory / "run.json")
 
 

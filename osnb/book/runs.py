@@ -237,9 +237,16 @@ def hashes(directory: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def changed(directory: Path, files: Mapping[str, str]) -> list[str]:
-    """Those of the files, by name their hash, that are gone or have other bytes now."""
-    there = {name: directory / name for name in files}
-    return [n for n, x in there.items() if not x.is_file() or workbook.file_hash(x) != files[n]]
+    """Those of the files, by name their hash, that are gone, unreadable or have other bytes now."""
+    return [name for name, sha256 in files.items() if _hash(directory / name) != sha256]
+
+
+def _hash(file: Path) -> str | None:
+    """sha256 of a file; none if it is gone, or another user keeps it to himself."""
+    try:
+        return workbook.file_hash(file) if file.is_file() else None
+    except OSError:
+        return None
 
 
 def altered(directory: Path, run: Mapping[str, Any]) -> list[str]:

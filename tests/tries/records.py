@@ -58,7 +58,7 @@ def _edits(whole: bytes, content: dict) -> dict[str, bytes]:
     cases = {f"{key} {value!r:.20}": {key: value} for key in KEYS for value in VALUES}
     running = {"state": "running", **record.owner()}
     cases |= {name: running | values for name, values in RUNNING.items()} | DONE
-    found = {name: record._sealed(content | values).encode() for name, values in cases.items()}
+    found = {name: record.sealed(content | values).encode() for name, values in cases.items()}
     found |= NO_JSON | {"half": whole[: len(whole) // 2], "latin-1": whole + b"\xe9"}
     found |= {"utf-16": whole.decode().encode("utf-16"), "twice": whole + whole}
     found |= {"nan": whole.replace(b'"seconds": 1.0', b'"seconds": NaN')}

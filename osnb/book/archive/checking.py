@@ -289,7 +289,7 @@ def _check_seals(key: str, files: dict[str, dict], sums: dict[str, str]) -> None
         stated = files[file]
         written = workbook.as_json(stated | {"digest": stamps.of(stated)})
         if file == "run.json":
-            written = record._sealed(stated)
+            written = record.sealed(stated)
         if hashlib.sha256(written.encode()).hexdigest() != sums[file]:
             raise ValueError(f"runs/{key}/{file} was edited: its own checksum is another")
 

@@ -19,7 +19,8 @@ from osnb.book.cli.look import apart, regular, unheld, written
 from osnb.book.runs import CROSS, OWN, PAPERS
 
 BRIEF = ("notebook", "run", "state", "seconds")  # of a run, what --json says
-STATES = ("done", "skipped", "failed", "interrupted")
+NOT_BEGUN = {"state": "not begun"}
+STATES = ("done", "skipped", "failed", "interrupted", *NOT_BEGUN.values())
 FORCE = "Repeat runs that are up to date."
 WORKERS = "Runs at the same time; if 0, one for each GPU, else one."
 SCHEDULER = "A dask scheduler, tls://HOST:PORT."
@@ -30,7 +31,7 @@ FILES = "params/<notebook>/<run>.yaml, a folder of them, a glob ..."
 REPLACE = typer.Option("-p", metavar="NAME=VALUE", help="Replace a parameter.")
 Overrides = Annotated[list[str] | None, REPLACE]
 REPEATS = "Train what params/repeats.yaml lists too: other seeds and splits, and more methods."
-REPORT = "File for how every run ended; - prints it, and all else to stderr."
+REPORT = f"File for how every run ended: {', '.join(STATES)}; - prints it, and all else to stderr."
 
 
 def announced(plans: list, force: bool) -> None:
@@ -167,7 +168,7 @@ def start(
     if dry_run:
         announced(plans, force)
         raise typer.Exit(0)
-    _check_report(report)
+    _check_report(report, plans)
     if any(plan.trains for plan in plans) and not find_spec("torch"):
         raise ModuleNotFoundError("training needs torch", name="torch")
     raise typer.Exit(_make(plans, engine, lines, report, force=force, limit=time_limit))
@@ -181,12 +182,12 @@ def _for_kernels() -> None:
         os.environ["OSNB_DATA"] = str(workbook.data(""))
 
 
-def _check_report(report: Path | None) -> None:
-    """Refuse a file that could not be written when the runs are made."""
+def _check_report(report: Path | None, plans: list) -> None:
+    """Write what holds if we are killed; refuse a file that could not be written later."""
     if not report or str(report) == "-":
         return
     try:
-        written(report, _counted({}))
+        written(report, _counted({str(plan): plan.known | NOT_BEGUN for plan in plans}))
     except OSError as error:
         raise ValueError(f"--json {report} cannot be written: {error.strerror}") from None
 
@@ -199,22 +200,26 @@ def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:
     for sign in (signal.SIGTERM, *batch.HANG_UP):
         if signal.getsignal(sign) != signal.SIG_IGN:  # as under nohup
             signal.signal(sign, signal.default_int_handler)
-    since, begun, ends = time.monotonic(), record.now(), {}
+    since, begun, ends, stopped = time.monotonic(), record.now(), {}, {}
     try:
         with engine as spread:
             for plan, end in batch.carry_out(plans, spread=spread, **how):
                 ends[str(plan)] = plan.known | end
                 lines.told(plan, _ending(plan, end))
                 lines.number += 1
+    except Exception as error:
+        why = record.failed(error)["error"]
+        stopped["error"] = f"{why['name']}: {why['value']}"
+        raise
     finally:
         for plan in (plan for plan in plans if str(plan) not in ends):  # we are stopped
             end = record.read(plan.directory) or {}
-            if end.get("state") == "interrupted" and end.get("started", "") >= begun:
-                ends[str(plan)] = end
+            ours = end.get("state") == "interrupted" and end.get("started", "") >= begun
+            ends[str(plan)] = end if ours else plan.known | NOT_BEGUN
         if report:
-            written(report, _counted(ends))
+            written(report, _counted(ends) | stopped)
     counts = _counted(ends)
-    shown = [state for state in STATES if counts[state] or state != "interrupted"]
+    shown = [state for state in STATES if counts[state] or state in STATES[:3]]
     total = ", ".join(f"{counts[state]} {state}" for state in shown)
     spent = f"{time.monotonic() - since:.0f} s"
     place = workbook.out() / ("figures" if any(plan.published for plan in plans) else "runs")

@@ -6,7 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -58,15 +58,18 @@ def _described(notebook: str, _version: tuple) -> dict[str, dict[str, Any]]:
 def done(plan: Plan) -> bool:
     """Whether the run ended well with these parameters and inputs, follows, and is all there."""
     found = record.read(plan.directory) or {}
-    return (
-        found.get("state") == "done"
-        and "executed.ipynb" in found.get("files", {})
-        and not runs.altered(plan.directory, found)
-        and _compared(plan, found["parameters"]) == _compared(plan, plan.parameters)
-        and found.get("inputs") == inputs(plan)
-        and found.get("settings") == plan.follows["settings"]
-        and not follows.changed(found)
-    )
+    try:
+        return (
+            found.get("state") == "done"
+            and "executed.ipynb" in found.get("files", {})
+            and not runs.altered(plan.directory, found)
+            and _compared(plan, found["parameters"]) == _compared(plan, plan.parameters)
+            and found.get("inputs") == inputs(plan)
+            and found.get("settings") == plan.follows["settings"]
+            and not follows.changed(found)
+        )
+    except OSError:  # a file that another user keeps to himself, of this run or of one it reads
+        return False
 
 
 def _compared(plan: Plan, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,6 +83,7 @@ def once(plan: Plan, *, force: bool = False, **how: Any) -> dict[str, Any] | Non
 
     A run whose kernel died, killed perhaps for memory, goes on from its checkpoint, `AGAIN`
     times. Figures that somebody took away are put back. Without its data no kernel is started.
+    One that is done is left alone where its lock cannot be had: another user's, a read-only disk.
 
     Args:
         plan: what to make.
@@ -90,18 +94,23 @@ def once(plan: Plan, *, force: bool = False, **how: Any) -> dict[str, Any] | Non
         run.json's content, whose `state` is skipped if nothing had to be made; none if another
         process holds the run's lock.
     """
-    try:
-        with record.lock(plan.directory):
-            if not force and done(plan):
-                plan.publish()
-                return {"state": "skipped"}
-            why = lacking(plan)
-            for _ in range(0 if why else 1 + AGAIN):
-                end = execute(plan, **how)
-                if end.get("error", {}).get("name") != "DeadKernelError":
-                    break
-    except Timeout:
-        return None
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(record.lock(plan.directory))
+        except Timeout:
+            return None
+        except OSError:
+            if force or not done(plan):
+                raise
+            return {"state": "skipped"}
+        if not force and done(plan):
+            plan.publish()
+            return {"state": "skipped"}
+        why = lacking(plan)
+        for _ in range(0 if why else 1 + AGAIN):
+            end = execute(plan, **how)
+            if end.get("error", {}).get("name") != "DeadKernelError":
+                break
     return not_run(plan, why) if why else end
 
 
