@@ -175,8 +175,7 @@ def test_minutes_count_networks_as_they_are_but_for_their_length(monkeypatch):
     left = [("fast", 3, "smoothing=0.2", 12), ("strong", 3, "", 12), ("fast", 0, "", 12)]
     monkeypatch.setattr(minutes.stamps, "finished", trainings(*kept, *left))
     monkeypatch.setattr(minutes.tables, "read", lambda path: path)
-    every = ["accuracy", "MSP", "MLS"]
-    monkeypatch.setattr(minutes, "_measured", lambda _: dict.fromkeys(every, next(numbers)))
+    monkeypatch.setattr(minutes.own_data, "rates", lambda *_: [next(numbers)] * 3)
     found = minutes.reached()
     (own,) = found[found["network"] == "small network"].to_dict("records")
     assert (own["split"], own["epochs"], own["runs"], own["accuracy"]) == (3, 12, 2, 0.6)
