@@ -18,6 +18,7 @@ from osnb.book import record, report
 from osnb.book.report import facts
 from osnb.book.report import strange as strange_pages
 from osnb.evidence import gallery
+from osnb.experiment import layers
 from osnb.protocols import quickdraw
 from osnb.teach import touch
 
@@ -231,6 +232,15 @@ def test_the_benchmark_s_page_has_every_list_and_does_without_runs(project):
     each = [row[["protocol", "split"]] for _, row in frozen.iterrows()]
     lists = [quickdraw.SPLITS[protocol][0](split=split) for protocol, split in each]
     assert page["classes"] == len({wnid for table in lists for wnid in table["wnid"]})
+
+
+def test_the_benchmark_s_page_and_notebook_say_where_our_networks_had_fewer_drawings():
+    benchmarks = layers.catalogue("benchmarks")["benchmarks"].values()
+    setups = [each["mini"] for each in benchmarks if "train_per_class" in each.get("mini", {})]
+    told = {f"{each['train_per_class']} on `{each['protocol']}`" for each in setups}
+    notebook = workbook.root() / "notebooks" / f"{facts.RESULTS.parts[0]}.ipynb"
+    for page in (report.HERE / "pages" / "quickdraw-openset.md", notebook):
+        assert told == set(re.findall(r"\d+ on `quickdraw_\w+`", page.read_text()))
 
 
 @pytest.mark.slow
