@@ -594,6 +594,27 @@ def test_runs_that_never_began_are_written_for_programs_too(works, project, tmp_
     assert "not begun" in " ".join(osnb("run", "--help")[1].split())
 
 
+def test_runs_that_a_lost_scheduler_s_workers_make_or_made_have_begun(
+    works, project, tmp_path, monkeypatch
+):
+    first, file = project.write("00_works", "run: a\n", run="a"), tmp_path / "ends.json"
+    states = {"a": "running", "small": "done"}
+
+    def execute(plan, *, limit):
+        begun = {"started": record.now(), "notebook": "00_works"}
+        monkeypatch.setattr(
+            record, "read", lambda x: begun | {"run": x.name, "state": states[x.name]}
+        )
+        raise RuntimeError("the scheduler is gone")
+
+    monkeypatch.setattr(run.execution, "execute", execute)
+    with pytest.raises(RuntimeError):
+        app(["run", str(first), str(works), "--json", str(file)], standalone_mode=False)
+    told = json.loads(file.read_text())
+    assert {x["run"]: x["state"] for x in told["runs"]} == states
+    assert (told["running"], told["done"], told["not begun"]) == (1, 1, 0)
+
+
 def test_a_plan_tells_what_it_took_before_and_guesses_the_rest(paper):
     osnb("run", paper.folder / "params" / "10_fixture_train" / "mini_a.yaml")
     directory = paper.folder / "runs" / "10_fixture_train" / "mini_a"

@@ -240,7 +240,7 @@ def test_the_benchmark_s_page_and_notebook_say_where_our_networks_had_fewer_draw
     told = {f"{each['train_per_class']} on `{each['protocol']}`" for each in setups}
     notebook = workbook.root() / "notebooks" / f"{facts.RESULTS.parts[0]}.ipynb"
     for page in (report.HERE / "pages" / "quickdraw-openset.md", notebook):
-        assert told == set(re.findall(r"\d+ on `quickdraw_\w+`", page.read_text()))
+        assert told <= set(re.findall(r"\d+ on `quickdraw_\w+`", page.read_text()))
 
 
 @pytest.mark.slow
@@ -577,7 +577,12 @@ def test_browsers_run_no_script_of_an_imported_run_and_ask_for_nothing(imported,
 
 
 def test_numbers_of_a_run_stand_under_what_they_are_of_and_else_apart(tmp_path):
-    cells = {"mini": ("a; b", "1; 2"), "tiny": ("b", "3"), "paper": ("c", "4")}
+    cells = {
+        "mini": ("a; b", "1; 2"),
+        "tiny": ("b", "3"),
+        "paper": ("c", "4"),
+        "own": ("b; d", "5; 6"),
+    }
     columns = {"name": "x", "paper": "vaze2022", "kind": "table", "title": "", "missing": ""}
     columns |= {"shows": "part", "cells": "", "notebook": "n", "file": "t", "folder": tmp_path}
     columns |= {"part": "Table 1", "theirs": "", "wrong": ""}
@@ -586,4 +591,4 @@ def test_numbers_of_a_run_stand_under_what_they_are_of_and_else_apart(tmp_path):
     (tmp_path / "t.csv").write_text("a\n")
     made = facts._artefact("Table 1", pd.DataFrame(runs).assign(**columns), decided)
     told = [[(each["size"], each["beside"]) for each in part] for part in made["parts"]]
-    assert told == [[("mini", "1; 2"), ("tiny", "-; 3")], [("paper", "4")]]
+    assert told == [[("mini", "1; 2"), ("tiny", "-; 3")], [("paper", "4")], [("own", "5; 6")]]

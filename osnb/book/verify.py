@@ -1,5 +1,6 @@
 """Whether every figure, table and scores table still follows from what its stamp says."""
 
+import os
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -107,6 +108,8 @@ def _bytes(folder: Path, files: Mapping[str, str]) -> tuple[str, str] | None:
     for name in runs.changed(folder, files)[:1]:
         if not (folder / name).is_file():
             return "missing", f"{name} is gone"
+        if not os.access(folder / name, os.R_OK):
+            return "edited", f"{name} may be: it cannot be read"
         return "edited", f"{name} has other bytes than its stamp says"
     return None
 

@@ -99,8 +99,10 @@ def noted(settings: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _content_of(file: Path) -> Path | str:
-    """A file; of a folder the paths of what is shown in it, one below the other."""
-    return "\n".join(sorted(map(str, workbook.shown(file)))) if file.is_dir() else file
+    """A file; of a folder the paths of what is shown in it, such as ./a and b/c."""
+    if not file.is_dir():
+        return file
+    return "\n".join(sorted(str(x) if x.parts[1:] else f"./{x}" for x in workbook.shown(file)))
 
 
 def parts() -> dict[str, dict[str, dict]]:

@@ -20,7 +20,7 @@ from osnb.book.runs import CROSS, OWN, PAPERS
 
 BRIEF = ("notebook", "run", "state", "seconds")  # of a run, what --json says
 NOT_BEGUN = {"state": "not begun"}
-STATES = ("done", "skipped", "failed", "interrupted", *NOT_BEGUN.values())
+STATES = ("done", "skipped", "failed", "interrupted", "running", *NOT_BEGUN.values())
 FORCE = "Repeat runs that are up to date."
 WORKERS = "Runs at the same time; if 0, one for each GPU, else one."
 SCHEDULER = "A dask scheduler, tls://HOST:PORT."
@@ -214,7 +214,7 @@ def _make(plans: list, engine, lines: Lines, report: Path | None, **how) -> int:
     finally:
         for plan in (plan for plan in plans if str(plan) not in ends):  # we are stopped
             end = record.read(plan.directory) or {}
-            ours = end.get("state") == "interrupted" and end.get("started", "") >= begun
+            ours = end.get("started", "") >= begun and end["state"] in STATES
             ends[str(plan)] = end if ours else plan.known | NOT_BEGUN
         if report:
             written(report, _counted(ends) | stopped)

@@ -46,7 +46,8 @@ def only_csv(out: Path | None) -> Path | None:
 
 Known = Annotated[int, typer.Option(help="Logits or texts that are known classes; all if 0.")]
 Seed = Annotated[int, typer.Option(help="Random seed of the draws.")]
-Names = Annotated[list[str] | None, typer.Option("--score", help="Score to keep; all if none.")]
+SCORE = "Score to keep, repeatable; all if none."
+Names = Annotated[list[str] | None, typer.Option("--score", help=SCORE)]
 Tpr = Annotated[float | None, typer.Option(help="Share of the known to accept, at least.")]
 Fpr = Annotated[float | None, typer.Option(help="Share of the unknown to accept, at most.")]
 Risk = Annotated[float | None, typer.Option(help="Largest share of errors among accepted images.")]
@@ -294,18 +295,44 @@ def score(
         raise ValueError(f"--unit is one of {', '.join(UNITS)}; got {unit!r}")
     apart(file, against, to=(json, out))
     files, draws = [file, against] if against else [file], {"seed": seed, "resamples": resamples}
-    samples = [_own(path, known, names or ()) for path in files]
+    samples = _pair(*files, known, names or []) if against else [_own(file, known, names or [])]
     notes = [note for sample in samples for note in sample.notes]
     if conventions or choose:
         rows, title = _alone(samples, conventions, choose, notes, **draws)
         return write({"files": [str(file)], "notes": notes, "rows": rows}, json, out, title)
     if against:
         samples[1] = of.matched(*samples)
+        notes += of.unpaired(*samples, asked=bool(names))
     rows = list(of.measures(samples, unit, **draws))
+    notes += of.undivided(samples[0]) if unit == "class" else []
     notes += [UNKNOWABLE] * ("none" in of.roles(samples[0]))
     notes += [note for sample in samples for note in of.turned(sample)]
     about = {"files": [*map(str, files)], "unit": unit, "notes": notes, "rows": rows}
     return write(about | draws, json, out, f"95 % intervals over {UNITS[unit]}")
+
+
+def _pair(file: Path, against: Path, known: int, names: list[str]) -> list:
+    """Both files' samples, each with those of the names that it has; one of both has each."""
+    first, second = (_some(path, known, names) for path in (file, against))
+    there = [name for name in names if name in first.scores]
+    if lost := [name for name in names if not there or name not in first.scores | second.scores]:
+        return [_own(file, known, lost)]  # which says what there is
+    if there and len(second.scores) > 1 and not {*names} & {*second.scores}:
+        listed = ", ".join(second.scores)
+        raise ValueError(f"{against}: choose one more with --score: {listed}")
+    return [first, second]
+
+
+def _some(file: Path, known: int, names: list[str]):
+    """A file's samples with those of the names that it has, or with all scores if with none."""
+    try:
+        return _own(file, known, names)
+    except ValueError:
+        if not names:
+            raise
+    samples = _own(file, known, [])
+    there = {name: samples.scores[name] for name in names if name in samples.scores}
+    return samples._replace(scores=there or samples.scores)
 
 
 def _alone(

@@ -128,8 +128,8 @@ def _artefact(name: str, rows: pd.DataFrame, decided: pd.DataFrame) -> dict:
 
 
 def _alike(first: dict, part: str, heads: set[str]) -> bool:
-    """Whether a run of a part is shown below another one: one of their numbers is of the same."""
-    return first["part"] == part and bool(heads & {*first["compared"].split("; ")} or heads == {""})
+    """Whether a run of a part is shown below another one, which has a heading for each number."""
+    return first["part"] == part and heads <= {*first["compared"].split("; "), ""}
 
 
 def _made(row: dict) -> dict:
