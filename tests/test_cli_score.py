@@ -373,6 +373,134 @@ def test_two_files_that_do_not_belong_together_are_refused(file, case):
     assert reason in refused(file(frame()), "--against", file(rows, "b.csv"))
 
 
+def renamed(classes):
+    """The table with each class under another name."""
+    return changed(**{"class": frame()["class"].map(classes)})
+
+
+def test_classes_of_two_files_are_the_same_under_any_names(file):
+    words = file(frame()), "--unit", "class", "--against"
+    plain = told(*words, file(frame(1), "b.csv"))[1]
+    names = {name: f"n{i}" for i, name in enumerate(frame()["class"].unique())}
+    other = frame(1).assign(**{"class": renamed(names)["class"]}).sample(frac=1, random_state=0)
+    assert told(*words, file(other, "b.csv"))[1] == plain
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize(
+    ("rows", "pairs"),
+    [
+        (renamed(lambda x: x if x[0] == "k" else "unknown"), {"unknown and u0", "unknown and u1"}),
+        (renamed(lambda x: x if x[0] == "k" else ""), {" and u0", " and u1"}),
+        (changed(**{"class": frame()["sample"]}), {"s0 and k0", "s3 and k0"}),
+    ],
+)
+def test_other_classes_in_the_second_file_are_refused_by_two_samples(file, rows, pairs, first):
+    two = (rows, frame()) if first else (frame(), rows)
+    names = [file(*each) for each in zip(two, ("a.csv", "b.csv"), strict=True)]
+    said = refused(names[0], "--against", names[1], "--unit", "class")
+    assert "need the same classes in both, under any names; sample s" in said
+    for pair in pairs:
+        one, other = map(repr, pair.split(" and ") if first else pair.split(" and ")[::-1])
+        assert f"is {one} in the first and {other} in the second" in said
+
+
+def test_draws_of_classes_need_more_than_one_and_say_what_is_empty(file):
+    file(renamed(lambda x: x if x != "u1" else ""))
+    found = told("a.csv", "--unit", "class")[0]
+    assert found["notes"] == ["class is empty in 12 of 120 rows: these are drawn as one class"]
+    assert told("a.csv")[0]["notes"] == []
+    for name in ("", "unknown"):
+        rows = frame()
+        rows.loc[rows["label"] == -2, "class"] = name
+        said = refused(file(rows), "--unit", "class")
+        assert f"--unit class needs two unknown classes or more; all are {name!r}" in said
+    rows = frame()
+    rows.loc[rows["label"] == -1, "class"] = "n"
+    said = "all negative samples are of class 'n': their intervals leave its choice out"
+    assert told(file(rows), "--unit", "class")[0]["notes"] == [said]
+
+
+def test_scores_that_only_one_file_has_are_said_or_chosen(file):
+    first, second = frame().assign(max_logit=1.0), frame(1).rename(columns={"mine": "max_logit"})
+    words = file(first.assign(epoch=3, seed=0)), "--against", file(second, "b.csv")
+    found, rows = told(*words)
+    assert {key[2] for key in rows} == {"max_logit"}
+    said = "not compared, no column of that name in the second file: "
+    assert found["notes"] == [f"{said}mine, epoch, seed"]
+    found, rows = told(*words, "--score", "mine")
+    assert {key[2] for key in rows} == {"mine - max_logit"}
+    assert found["notes"] == []
+    plain = told(file(frame()), *words[1:])[1]
+    assert plain == rows
+    file(second.assign(noise=0.5), "b.csv")
+    file(first.assign(epoch=3))
+    assert "b.csv has no score mine: add one of its own by --score: max_logit, noise" in refused(
+        *words, "--score", "mine"
+    )
+    rows = told(*words, "--score", "mine", "--score", "noise")[1]
+    assert {key[2] for key in rows} == {"mine - noise"}
+    found, rows = told(*words, "--score", "max_logit", "--score", "noise", "--score", "mine")
+    assert {key[2] for key in rows} == {"max_logit"}
+    assert found["notes"] == [
+        f"{said}mine",
+        "not compared, no column of that name in the first file: noise",
+    ]
+    assert "a.csv: needs a column yours" in refused(*words, "--score", "mine", "--score", "yours")
+    assert "a.csv: needs a column noise" in refused(*words, "--score", "noise")
+
+
+def test_scores_by_name_of_the_second_file_are_read_alone_or_from_its_logits(file):
+    whole = frame(1).assign(broken=[np.nan, *range(119)])
+    words = file(frame().assign(max_logit=1.0)), "--against"
+    assert told(*words, file(whole, "b.csv"), "--score", "mine")[1]
+    logits = file(frame(1, logits=True), "c.csv")
+    rows = told(*words, logits, "--score", "mine", "--score", "max_logit")[1]
+    assert {key[2] for key in rows} == {"max_logit"}
+
+
+NAMES = {0: "zebra", 1: "cat", 2: "dog", -1: "negative", -2: "unknown"}
+
+
+def named(rows):
+    """The table with names of classes as label and pred, not in the order of the numbers."""
+    return rows.assign(**{name: rows[name].map(NAMES) for name in ("label", "pred")})
+
+
+@pytest.mark.parametrize("kinds", [(True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("unit", ["sample", "class"])
+def test_names_as_labels_are_those_numbers_that_stand_beside_them(file, kinds, unit):
+    both = frame(), frame(1, 1.0)
+    words = "--unit", unit, "--against", "b.csv"
+    for rows, name in zip(both, ("a.csv", "b.csv"), strict=True):
+        file(rows, name)
+    plain = told("a.csv", *words)[1]
+    for rows, name, names in zip(both, ("a.csv", "b.csv"), kinds, strict=True):
+        file(named(rows) if names else rows, name)
+    assert told("a.csv", *words)[1] == plain
+
+
+def test_names_that_only_one_file_predicts_move_no_label(file):
+    other = named(frame(1))
+    other.loc[5, "pred"] = "aardvark"
+    assert told(file(named(frame())), "--against", file(other, "b.csv"))[1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        (changed(label=[1, *frame()["label"][1:]]), "'zebra' in the first and '1' in the second"),
+        (changed(label=[-2, *frame()["label"][1:]]), "the same labels in both; 1 of 120 differ"),
+        (
+            named(changed(label=[1, *frame()["label"][1:]])),
+            "the same labels in both; 1 of 120 differ",
+        ),
+    ],
+)
+def test_names_and_numbers_that_disagree_are_refused(file, rows, reason):
+    assert reason in refused(file(named(frame())), "--against", file(rows, "b.csv"))
+
+
 def test_logits_of_other_classes_are_not_compared(file):
     more = frame(logits=True).assign(logit_3=0.0)
     words = file(frame(logits=True)), "--against", file(more, "b.csv")

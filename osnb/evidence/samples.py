@@ -30,6 +30,9 @@ class Side(NamedTuple):
 def matched(first, second):
     """The second file's samples in the order of the first's.
 
+    Where one file has names as labels and the other has numbers, they are the same if they group
+    the samples alike.
+
     Raises:
         ValueError: they are not the same samples with the same labels.
     """
@@ -45,9 +48,33 @@ def matched(first, second):
         if not (ids.is_unique and there.is_unique and ids.isin(there).all()):
             raise ValueError("need the same values of sample in both files, each once")
         second = taken(second, there.get_indexer(ids))
-    if (differ := first.label != second.label).any():
+    mixed = bool(first.classes) != bool(second.classes)
+    called = [_called(own) for own in (first, second)]
+    exact = [np.minimum(own.label, 0) for own in (first, second)] if mixed else called
+    if (differ := exact[0] != exact[1]).any():
         raise ValueError(f"need the same labels in both; {differ.sum()} of {len(differ)} differ")
+    if mixed:
+        _alike("labels", first, called)
     return second
+
+
+def _called(own) -> np.ndarray:
+    """The labels as their file has them: names of the known classes, or numbers."""
+    if not own.classes:
+        return own.label
+    return np.array([own.classes[label] if label >= 0 else str(label) for label in own.label])
+
+
+def _alike(what: str, own, groups: list[np.ndarray]) -> None:
+    """Refuse groups of the same samples that are not the same, one to one."""
+    ids = [f"sample {x}" for x in own.sample] or [f"row {x}" for x in range(len(own.label))]
+    columns = {name: [*map(str, x)] for name, x in zip(("first", "second"), groups, strict=True)}
+    pairs = pd.DataFrame(columns, index=ids).drop_duplicates()
+    for name in pairs:
+        for group in pairs.loc[pairs.duplicated(name), name].iloc[:1]:
+            two = pairs[pairs[name] == group].iloc[:2].itertuples()
+            said = [f"{x} is {a!r} in the first and {b!r} in the second" for x, a, b in two]
+            raise ValueError(f"need the same {what} in both, under any names; {', '.join(said)}")
 
 
 def roles(own) -> dict[str, Any]:
@@ -73,8 +100,13 @@ def measures(samples: list, unit: str, **draws: int) -> Iterator[dict[str, Any]]
         draws: seed and resamples.
 
     Raises:
-        ValueError: the files share no score, or say no classes of their unknown samples.
+        ValueError: the files share no score, do not tell classes of unknown samples apart, or,
+            where classes are drawn, have others; each file may name them in its own way.
     """
+    first, *others = samples
+    for other in others if unit == "class" and len(first.unit) else ():
+        if len(other.unit):
+            _alike("classes", first, [first.unit, other.unit])
     for role, other in roles(samples[0]).items():
         weights = _weights(samples[0], other, unit, draws)
         drawn = {}
@@ -101,6 +133,9 @@ def _weights(own, other, unit: str, draws: dict[str, int]) -> tuple:
         ids = np.arange(len(known))
     elif other.any() and not len(own.unit):
         raise ValueError("--unit class needs a column class, since one label is of many unknowns")
+    elif len(one := {*map(str, ids[own.label == labels.UNKNOWN])}) == 1:
+        why = f"all are {one.pop()!r} (--unit sample draws samples)"
+        raise ValueError(f"--unit class needs two unknown classes or more; {why}")
     if other.any():
         return metrics.role_weights(ids[known], ids[other], **draws)
     weights = metrics.role_weights(ids[known], ids[known], **draws)[0]
@@ -125,7 +160,39 @@ def _pairs(samples: list) -> dict[str, tuple[str, ...]]:
     if len(names[0]) == 1:
         return {f"{names[0][0]} - {name}": (names[0][0], name) for name in names[1]}
     both = " and ".join(", ".join(each) for each in names)
-    raise ValueError(f"need a score of one name in both files, or one in the first; got {both}")
+    why = "--score chooses by name"
+    raise ValueError(
+        f"need a score of one name in both files, or one in the first; got {both}: {why}"
+    )
+
+
+def unpaired(first, second, *, asked: bool) -> list[str]:
+    """Of scores that only one of two files has, a sentence, if others are compared by name.
+
+    Args:
+        first, second: of `scores.own`.
+        asked: whether the second file's scores were chosen by name; else it may have more.
+    """
+    one, other = first.scores, second.scores
+    alone = {"second": [x for x in one if x not in other]}
+    alone["first"] = [x for x in other if asked and x not in one]
+    return [
+        f"not compared, no column of that name in the {where} file: {', '.join(names)}"
+        for where, names in alone.items()
+        if names and any(x in other for x in one)
+    ]
+
+
+def undivided(own) -> list[str]:
+    """Where draws of classes are not what they seem, a sentence."""
+    sentences, empty = [], sum(x == "" or x != x for x in own.unit)
+    if empty:
+        rows = f"{empty} of {len(own.unit)} rows"
+        sentences.append(f"class is empty in {rows}: these are drawn as one class")
+    if len(own.unit) and len(one := {*map(str, own.unit[own.label == labels.NEGATIVE])}) == 1:
+        why = "their intervals leave its choice out"
+        sentences.append(f"all negative samples are of class {one.pop()!r}: {why}")
+    return sentences
 
 
 def turned(own) -> list[str]:

@@ -46,8 +46,7 @@ def only_csv(out: Path | None) -> Path | None:
 
 Known = Annotated[int, typer.Option(help="Logits or texts that are known classes; all if 0.")]
 Seed = Annotated[int, typer.Option(help="Random seed of the draws.")]
-SCORE = "Score to keep, repeatable; all if none."
-Names = Annotated[list[str] | None, typer.Option("--score", help=SCORE)]
+Names = Annotated[list[str] | None, typer.Option("--score", help="Score to keep; all if none.")]
 Tpr = Annotated[float | None, typer.Option(help="Share of the known to accept, at least.")]
 Fpr = Annotated[float | None, typer.Option(help="Share of the unknown to accept, at most.")]
 Risk = Annotated[float | None, typer.Option(help="Largest share of errors among accepted images.")]
@@ -302,13 +301,21 @@ def score(
         return write({"files": [str(file)], "notes": notes, "rows": rows}, json, out, title)
     if against:
         samples[1] = of.matched(*samples)
-        notes += of.unpaired(*samples, asked=bool(names))
     rows = list(of.measures(samples, unit, **draws))
-    notes += of.undivided(samples[0]) if unit == "class" else []
-    notes += [UNKNOWABLE] * ("none" in of.roles(samples[0]))
-    notes += [note for sample in samples for note in of.turned(sample)]
+    notes += _remarks(samples, unit, asked=bool(names))
     about = {"files": [*map(str, files)], "unit": unit, "notes": notes, "rows": rows}
     return write(about | draws, json, out, f"95 % intervals over {UNITS[unit]}")
+
+
+def _remarks(samples: list, unit: str, *, asked: bool) -> list[str]:
+    """What the rows do not say of themselves, in sentences."""
+    from osnb.evidence import samples as of
+
+    first, *others = samples
+    notes = [note for other in others for note in of.unpaired(first, other, asked=asked)]
+    notes += of.undivided(first) if unit == "class" else []
+    notes += [UNKNOWABLE] * ("none" in of.roles(first))
+    return notes + [note for sample in samples for note in of.turned(sample)]
 
 
 def _pair(file: Path, against: Path, known: int, names: list[str]) -> list:
@@ -316,10 +323,10 @@ def _pair(file: Path, against: Path, known: int, names: list[str]) -> list:
     first, second = (_some(path, known, names) for path in (file, against))
     there = [name for name in names if name in first.scores]
     if lost := [name for name in names if not there or name not in first.scores | second.scores]:
-        return [_own(file, known, lost)]  # which says what there is
+        _own(file, known, lost)  # refuses, and says what there is
     if there and len(second.scores) > 1 and not {*names} & {*second.scores}:
-        listed = ", ".join(second.scores)
-        raise ValueError(f"{against}: choose one more with --score: {listed}")
+        asked, its = (", ".join(each) for each in (names, second.scores))
+        raise ValueError(f"{against} has no score {asked}: add one of its own by --score: {its}")
     return [first, second]
 
 
