@@ -103,10 +103,8 @@ def measures(samples: list, unit: str, **draws: int) -> Iterator[dict[str, Any]]
         ValueError: the files share no score, do not tell classes of unknown samples apart, or,
             where classes are drawn, have others; each file may name them in its own way.
     """
-    first, *others = samples
-    for other in others if unit == "class" and len(first.unit) else ():
-        if len(other.unit):
-            _alike("classes", first, [first.unit, other.unit])
+    if unit == "class" and len(samples) == 2 and all(len(own.unit) for own in samples):
+        _alike("classes", samples[0], [own.unit for own in samples])
     for role, other in roles(samples[0]).items():
         weights = _weights(samples[0], other, unit, draws)
         drawn = {}
