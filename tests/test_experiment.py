@@ -460,3 +460,10 @@ def test_images_that_a_network_made_count_as_unknown_where_openmax_settings_are_
     tables = exp.scores(network, parts, tmp_path)
     assert np.isfinite(tables["scores"]["openmax"]).all()
     assert set(tables["selection"]["rule"]) == {"odin", "openmax"}
+
+
+def test_the_names_in_a_folder_have_the_digest_that_earlier_runs_had(tmp_path):
+    for name in ("README.txt", "cat/1.png", ".hidden", "cat/.hidden/2.png"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert layers._content_of(tmp_path) == "./README.txt\ncat/1.png"
