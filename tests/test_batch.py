@@ -21,6 +21,7 @@ from conftest import Project
 from filelock import Timeout
 from test_cli import osnb
 
+from osnb.base.workbook import PACKAGE
 from osnb.book import batch, record, run
 
 pytestmark = pytest.mark.slow
@@ -451,9 +452,12 @@ class Dask:
 
     def start(self, *words, before=()):
         command = [*before, sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]]
-        with (self.project.folder / f"{words[0]}.log").open("a") as log:
+        return self.process(words[0], *command, *self.tls)
+
+    def process(self, name, *command):
+        with (self.project.folder / f"{name}.log").open("a") as log:
             process = subprocess.Popen(
-                [*map(str, command), *map(str, self.tls)],
+                [*map(str, command)],
                 env=self.project.environment(**QUICK),
                 cwd=self.project.folder,
                 stdout=log,
@@ -472,6 +476,13 @@ class Dask:
     def worker(self, *words, before=()):
         more = ("--nthreads", 1, "--no-dashboard", "--memory-limit", 0)
         return self.start("worker", self.address, *more, *words, before=before)
+
+    def job(self, tls):
+        """A worker as Slurm starts it."""
+        if not (environment := self.project.folder / ".venv").exists():
+            environment.symlink_to(sys.prefix)
+        script = PACKAGE.parent / "params" / "worker.sbatch"
+        return self.process("job", "bash", script, self.address, tls)
 
     def stop(self):
         for process in self.processes:
@@ -492,20 +503,24 @@ def dask(several, certificates):
     made.stop()
 
 
-def test_the_workers_of_a_scheduler_started_by_hand_make_a_batch_over_tls(
-    several, dask, certificates
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_of_a_job_of_slurm_that_ends_is_finished_by_the_next(
+    several, dask, certificates, sign
 ):
     lasting(several, "r0")
     dask.scheduler()
-    victim = dask.worker("--no-nanny")
+    victim = dask.job(certificates)
     words = ("--scheduler", dask.address, "--tls", certificates, "--json", "-")
     process = several.start("reproduce", *words)
-    kernel(several, 0)
-    dask.worker("--no-nanny")
-    victim.kill()
+    pids = kernel(several, 0)
+    victim.send_signal(sign)  # SIGTERM as at its walltime
+    victim.wait(LONG)
+    dask.job(certificates)
     code, told = ended(process)
     assert (code, told["done"], told["failed"]) == (0, RUNS + 1, 0)
     assert all_done(several)
+    (before,) = record.read(folder(several, 0))["attempts"]
+    assert (before["state"], before["pid"]) == ("interrupted", pids["worker"])
 
 
 def test_when_the_scheduler_is_killed_the_command_fails_and_the_next_one_finishes(
@@ -585,158 +600,11 @@ def test_the_runs_of_a_host_that_is_cut_off_are_finished_elsewhere(several, dask
         assert all_done(several)
 
 
-def test_a_job_of_slurm_makes_one_run_at_a_time_over_tls(certificates):
-    from osnb.base.workbook import PACKAGE
-
-    options = batch.options(PACKAGE.parent / "params" / "slurm.yaml", certificates)
-    assert options["jobs"] > 0
-    with batch.cluster(options, certificates) as cluster:
-        script = cluster.job_script()
-        assert cluster.scheduler_address.startswith("tls://")
-    for part in (
-        f"#SBATCH --cpus-per-task={options['job_cpu']}",
-        "#SBATCH --gres=gpu:1",
-        "--nthreads 1",
-        f"--tls-ca-file {certificates}/ca.pem",
-        f"--tls-key {certificates}/key.pem",
-        "export OMP_NUM_THREADS=",
-        "--no-dashboard --dashboard-address 127.0.0.1:0",  # or it has a page for the whole network
-    ):
-        assert part in script
-    assert "--nworkers" not in script
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("queue: gpu\n", "needs 'jobs: NUMBER'"),
-        ("jobs: true\n", "needs 'jobs: NUMBER'"),
-        ("jobs: 0\n", "needs 'jobs: NUMBER'"),
-        ("- jobs\n", "needs lines of 'name: value'; it holds a list"),
-        ("queue: [", "is no valid yaml"),
-        ("jobs: 8\nqeue: gpu\n", "has no use for 'qeue'; valid: account, "),
-        (
-            "jobs: 8\ncores: 8\n",
-            "no use for 'cores' (job_cpu is how many cores a job books); valid",
-        ),
-        ("jobs: 8\nprocesses: 4\n", "has no use for 'processes' (job_cpu is how many cores a"),
-        ("jobs: 8\nmemory: 1GB\n", "needs a walltime in quotes such as '24:00:00'; got None"),
-        ("jobs: 8\nwalltime: 24h\n", "a walltime in quotes such as '24:00:00'; got '24h'"),
-        ("jobs: 8\nwalltime: 24:00:00\n", "a walltime in quotes such as '24:00:00'; got 86400"),
-    ],
-)
-def test_a_bad_file_for_slurm_is_refused_in_a_dry_run_too(several, certificates, text, reason):
-    file = several.folder / "slurm.yaml"
-    file.write_text(text)
-    refused("reproduce", "--slurm", file, "--tls", certificates, "--dry-run", reason=reason)
-
-
 def refused(*words, reason):
     """`osnb WORDS` ends with 2 and one sentence."""
     code, out, err = osnb(*words)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert reason in err
-
-
-REFUSES = "#!/bin/sh\necho 'sbatch: error: invalid account' >&2\nexit 1\n"
-TAKES_ONE = """#!/bin/sh
-mkdir {folder}/taken 2>/dev/null && echo Submitted batch job 7 && exit 0
-echo 'sbatch: error: too many jobs' >&2
-exit 1
-"""
-
-
-@pytest.mark.parametrize(
-    ("sbatch", "reason"),
-    [
-        ("", "--slurm needs the command sbatch, which is not on this machine's PATH"),
-        (REFUSES, "sbatch takes no job: sbatch: error: invalid account"),
-        (TAKES_ONE, "sbatch takes no job: sbatch: error: too many jobs"),
-    ],
-)
-def test_without_slurm_or_a_job_the_command_ends_with_a_sentence(
-    several, certificates, sbatch, reason
-):
-    if not sbatch and shutil.which("sbatch"):
-        pytest.skip("this machine has Slurm")
-    for name, text in (
-        ("sbatch", sbatch),
-        ("scancel", '#!/bin/sh\necho "$@" >> {folder}/cancelled.txt\n'),
-    ):
-        if text:
-            (several.folder / name).write_text(text.format(folder=several.folder))
-            (several.folder / name).chmod(0o755)
-    file = several.folder / "slurm.yaml"
-    file.write_text("jobs: 2\nmemory: 1GB\nwalltime: '1:00:00'\n")
-    process = several.start("reproduce", "--slurm", file, "--tls", certificates)
-    out, err = process.communicate(timeout=LONG)
-    assert (process.returncode, out, err) == (2, "", f"osnb: {reason}\n")
-    taken = (several.folder / "taken").exists()
-    assert taken == (sbatch == TAKES_ONE) == (several.folder / "cancelled.txt").exists()
-    assert not (several.folder / "runs").exists()
-
-
-BEGINS = """#!/bin/sh
-echo >> {folder}/asked.txt
-n=$(wc -l < {folder}/asked.txt)
-[ $n = 2 ] && echo 'sbatch: error: try later' >&2 && exit 1
-cp "$1" {folder}/job$n.sh
-setsid sh {folder}/job$n.sh < /dev/null > {folder}/job$n.log 2>&1 &
-echo $! > {folder}/job$n.pid
-echo Submitted batch job $n
-"""
-ENDS = "#!/bin/sh\necho $1 >> {folder}/cancelled.txt\nkill -- -$(cat {folder}/job$1.pid)\n"
-DIES = "#!/bin/sh\necho Submitted batch job 7\n"
-SOON = """
-import distributed
-from osnb.book import batch
-from osnb.book.cli import app
-batch.ASK, batch.PATIENT["distributed.deploy.lost-worker-timeout"] = 1, "2s"
-distributed.wait = lambda *_, **__: print("waits for runs that nobody makes")
-app()
-"""
-
-
-def by_slurm(project, certificates, **commands):
-    """`osnb reproduce` with one job of a Slurm whose commands are these, which soon looks at it."""
-    for name, text in commands.items():
-        (project.folder / name).write_text(text.format(folder=project.folder))
-        (project.folder / name).chmod(0o755)
-    file = project.folder / "slurm.yaml"
-    file.write_text("jobs: 1\nmemory: 1GB\nwalltime: '1:00:00'\ninterface: lo\n")
-    words = ("reproduce", "--slurm", file, "--tls", certificates, "--json", "-")
-    command = [sys.executable, "-c", SOON, *map(str, words)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    options = {"cwd": project.folder, "env": project.environment(), **pipes}
-    project.started.append(subprocess.Popen(command, **options))
-    return project.started[-1]
-
-
-def test_a_job_of_slurm_that_ends_is_asked_for_again_and_the_batch_is_made(several, certificates):
-    lasting(several, "r0")
-    process = by_slurm(several, certificates, sbatch=BEGINS, scancel=ENDS)
-    kernel(several, 0)
-    os.killpg(int((several.folder / "job1.pid").read_text()), signal.SIGTERM)  # as at its walltime
-    out, err = process.communicate(timeout=LONG)
-    assert (process.returncode, json.loads(out)["done"]) == (0, RUNS + 1), err
-    said = [line.partition("jobs of Slurm")[2].strip() for line in err.splitlines()]
-    refused, again = "sbatch takes no job: sbatch: error: try later", "1 ended, asked for again"
-    assert [line for line in said if line in (refused, again)] == [refused, again]
-    assert (several.folder / "cancelled.txt").read_text().split() == ["1", "3"]
-    assert "Traceback" not in err
-    assert all_done(several)
-
-
-def test_without_a_worker_the_command_says_so_and_is_stopped_at_once(several, certificates):
-    process = by_slurm(several, certificates, sbatch=DIES, scancel="#!/bin/sh\n")
-    line = process.stderr.readline()
-    assert "no worker is here: squeue and the jobs' logs say why" in line
-    process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=LONG)
-    assert (process.returncode, "Traceback" in err) == (130, False)
-    told = json.loads(out)
-    assert (told["done"], told["interrupted"], told["not begun"]) == (0, 0, RUNS + 1)
-    assert {x["state"] for x in told["runs"]} == {"not begun"}
 
 
 def test_every_worker_sees_one_gpu_and_its_share_of_the_cores(tmp_path, monkeypatch):
@@ -795,9 +663,7 @@ def test_a_worker_with_other_code_or_another_folder_is_refused(project):
         (("--scheduler", "tls://127.0.0.1:1", "--tls", "."), "it lacks ca.pem, cert.pem, key.pem"),
         (("--scheduler", "tls://127.0.0.1:1", "--workers", 2), "got --workers and --scheduler"),
         (("--scheduler", "tls://127.0.0.1:1"), "needs --tls FOLDER with ca.pem, cert.pem, key.pem"),
-        (("--tls", "."), "--tls goes with --scheduler or --slurm"),
-        (("--slurm", "x.yaml"), "--slurm needs --tls FOLDER"),
-        (("--slurm", "absent.yaml", "--tls", "."), "absent.yaml"),
+        (("--tls", "."), "--tls goes with --scheduler"),
     ],
 )
 def test_engines_that_cannot_be_are_refused(several, monkeypatch, words, reason):
@@ -815,16 +681,3 @@ def test_workers_that_do_not_start_are_told_in_a_sentence(monkeypatch):
     again = r"Nanny failed to start\. Try again: the same command continues"
     with pytest.raises(ConnectionError, match=again), batch.local(2):
         pass
-
-
-def test_slurm_s_library_leaves_the_interrupt_as_it_was():
-    code = """
-import signal
-import socket
-from osnb.book import batch
-signal.signal(signal.SIGINT, signal.default_int_handler)
-batch.library()
-print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
-"""
-    options = {"capture_output": True, "text": True, "check": True}
-    assert subprocess.run([sys.executable, "-c", code], **options).stdout == "True\n"

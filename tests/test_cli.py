@@ -535,7 +535,7 @@ def test_folders_and_globs_stand_for_their_files(works, project, executed):
         executed.clear()
         assert osnb("run", *words)[0] == 0
         assert sorted(executed) == ["00_works/other", "00_works/small"]
-    (folder.parent / "slurm.yaml").write_text("jobs: 1\n")
+    (folder.parent / "of_no_notebook.yaml").write_text("jobs: 1\n")
     for parent in (folder.parent, f"{folder.parent}/"):
         executed.clear()
         assert osnb("run", parent)[0] == 0

@@ -45,7 +45,7 @@ ROOMS = {
         | {"experiment", "evidence", "teach"},
         {"filelock", "ipykernel", "jinja2", "numpy", "pandas", "psutil", "typer", "yaml"}
         | {"bleach"},
-        {"dask_jobqueue", "distributed", "filelock", "jupyter_client", "papermill"}
+        {"distributed", "filelock", "jupyter_client", "papermill"}
         | {"jsonschema", "nbclient", "nbconvert", "nbformat", "nbgrader", "numpy", "pyarrow"}
         | {"rich", "rocrate", "sphinx", "torch", "threadpoolctl"}
         | {"huggingface_hub", "mlcroissant"},

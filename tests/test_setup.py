@@ -57,7 +57,7 @@ def test_the_base_brings_no_torch_and_all_brings_every_extra_of_a_user():
     base = {Requirement(text).name for text in PROJECT["dependencies"]}
     assert not base & {"torch", "torchvision", "timm", "nbgrader", "sphinx"}
     (whole,) = map(Requirement, EXTRAS["all"])
-    assert whole.extras == set(EXTRAS) - {"all", "test", "slurm", "croissant", "audit"}
+    assert whole.extras == set(EXTRAS) - {"all", "test", "croissant", "audit"}
 
 
 def test_conda_takes_a_python_that_the_package_admits():

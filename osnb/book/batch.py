@@ -1,15 +1,13 @@
 """Many runs: training before what reads it, each made once, here or spread over workers.
 
-Workers are those of dask.distributed: here, of a scheduler that somebody started, or jobs of
-Slurm. The scheduler hands a run to a worker, and to another one if that is lost. On the wire a run
-is a few strings: workers read code and data from their own disk and write to a folder that all see.
+Workers are those of dask.distributed: here, or of a scheduler that somebody started. The scheduler
+hands a run to a worker, and to another one if that is lost. On the wire a run is a few strings:
+workers read code and data from their own disk and write to a folder that all see.
 """
 
-import inspect
 import logging
 import os
 import platform
-import re
 import shutil
 import signal
 import ssl
@@ -21,8 +19,6 @@ from dataclasses import asdict
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
-from threading import Event
-from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,21 +27,12 @@ import psutil
 from osnb.base import workbook
 from osnb.book import record
 from osnb.book.record import failed
-from osnb.book.run import Plan, Refused, done, interrupt, not_run, once, read
+from osnb.book.run import Plan, Refused, done, interrupt, not_run, once
 
 WAIT = 0.5  # seconds before asking again for a run that another process is making
 TLS = ("ca.pem", "cert.pem", "key.pem")
 HANG_UP = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []  # Windows has none
 NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # dask's web page
-NO_WORKER_PAGE = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
-WALLTIME = r"(\d+-)?\d+(:\d+){0,2}"  # of Slurm: minutes, 24:00:00, 2-12:00:00
-OURS = {"self", "scheduler", "args", "kwargs", "base_class_kwargs", "security", "name"}
-OURS |= {"cores", "processes", "protocol", "extra"}  # a job's worker makes one run at a time
-ASK = 60  # seconds between two looks at whether jobs of Slurm have ended
-PATIENT = {
-    "distributed.scheduler.allowed-failures": 20,  # a long run outlives many a walltime
-    "distributed.deploy.lost-worker-timeout": "5min",  # Slurm may begin the same job again
-}
 HELD = "held"  # state of a run that another process is making
 TOLD = ("state", "seconds", "error", "unpublished", "host")  # of run.json, to who asked for it
 _stopped: set[int] = set()  # batches that this worker was told to end
@@ -109,7 +96,6 @@ def engine(
     workers: int = 0,
     scheduler: str = "",
     tls: Path | None = None,
-    slurm: Path | None = None,
     told: Callable = print,
 ) -> AbstractContextManager[Spread]:
     """A context that gives what makes runs: here one after another, or spread over workers.
@@ -119,26 +105,19 @@ def engine(
         workers: processes here; if 0 as many as there are GPUs, else this process.
         scheduler: address of a dask scheduler.
         tls: folder with ca.pem, cert.pem and key.pem.
-        slurm: yaml file for jobs of Slurm.
         told: as in `serially`.
 
     Raises:
         Refused: more than one way is asked for, a setting is wrong, or a run among those that are
             to be spread uses several devices by itself.
     """
-    asked = {"--workers": workers, "--scheduler": scheduler, "--slurm": slurm}
-    given = [name for name, value in asked.items() if value]
     wide = [plan for plan in plans if plan.parameters.get("devices", 1) > 1]
-    if len(given) > 1:
-        raise Refused(f"runs are spread in one way; got {' and '.join(given)}")
-    if tls and not (scheduler or slurm):
-        raise Refused("--tls goes with --scheduler or --slurm")
-    if slurm and not tls:
-        raise Refused("--slurm needs --tls FOLDER, which the jobs must see too")
-    if given and wide:
+    if workers and scheduler:
+        raise Refused("runs are spread in one way; got --workers and --scheduler")
+    if tls and not scheduler:
+        raise Refused("--tls goes with --scheduler")
+    if wide and (workers or scheduler):
         raise Refused(f"{wide[0]} uses several devices by itself: run it without --workers")
-    if slurm:
-        return jobs(options(slurm, tls), tls, told)
     if scheduler:
         return connected(scheduler, tls, encrypted(scheduler, tls))
     workers = workers or (1 if wide else len(visible()))
@@ -432,116 +411,3 @@ def security(tls: Path | None) -> Any:
     who = ("client", "worker", "scheduler")
     pairs = {f"tls_{one}_cert": cert for one in who} | {f"tls_{one}_key": key for one in who}
     return Security(tls_ca_file=ca, require_encryption=True, **pairs)
-
-
-# Workers that are jobs of Slurm
-
-
-def library() -> ModuleType:
-    """The module `dask_jobqueue.slurm`, whose import would turn every later Ctrl-C into an exit."""
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        from dask_jobqueue import slurm
-
-        return slurm
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def options(file: Path, tls: Path) -> dict[str, Any]:
-    """The options in a file for Slurm, checked as far as it goes without asking Slurm.
-
-    Args:
-        file: yaml, the options of dask_jobqueue.SLURMCluster and `jobs`, how many to ask for.
-        tls: folder with ca.pem, cert.pem and key.pem, which the jobs must see too.
-
-    Raises:
-        Refused: the file is no mapping of such options, or a file of `tls` is missing.
-        ImportError: dask-jobqueue is not installed.
-    """
-    job, found = library().SLURMJob, read(Path(file))
-    if type(found.get("jobs")) is not int or found["jobs"] < 1:
-        raise Refused(f"{file} needs 'jobs: NUMBER' and options of dask_jobqueue.SLURMCluster")
-    names = {name for of in job.__mro__ for name in inspect.signature(of.__init__).parameters}
-    valid = names - OURS | {"jobs", "scheduler_options", "shared_temp_directory"}
-    if unknown := sorted(str(name) for name in found if name not in valid):
-        cores = " (job_cpu is how many cores a job books)" if unknown[0] in OURS else ""
-        listed = ", ".join(sorted(valid))
-        raise Refused(f"{file} has no use for {unknown[0]!r}{cores}; valid: {listed}")
-    walltime = found.get("walltime")
-    if not (isinstance(walltime, str) and re.fullmatch(WALLTIME, walltime)):
-        raise Refused(f"{file} needs a walltime in quotes such as '24:00:00'; got {walltime!r}")
-    security(tls)
-    return found
-
-
-@contextmanager
-def jobs(options: dict[str, Any], tls: Path, told: Callable) -> Iterator[Spread]:
-    """Workers that are jobs of Slurm, each with one run at a time; those that end are replaced.
-
-    Args:
-        options: of `options`.
-        tls: the folder given there.
-        told: called with "jobs of Slurm" and a line when some have ended or no worker is there.
-
-    Raises:
-        Refused: there is no sbatch here, or it takes no job.
-    """
-    from distributed import Client
-
-    if not shutil.which("sbatch"):
-        raise Refused("--slurm needs the command sbatch, which is not on this machine's PATH")
-    patient = library().dask.config.set(PATIENT)
-    with patient, cluster(options, tls) as made, Client(made) as client:
-        for _ in range(options["jobs"]):
-            made.worker_spec.update(made.new_worker_spec())
-        if why := made.sync(_submit, made):  # `scale` would not tell that Slurm took none
-            made.worker_spec.clear()
-            raise Refused(why)
-        ended = Event()
-        made.loop.add_callback(made.loop.call_later, ASK, _watch, made, told, ended)
-        try:
-            yield over(client)
-        finally:
-            ended.set()
-
-
-async def _watch(made, told: Callable, ended: Event, said: str = "") -> None:
-    """Ask again for jobs that have ended, which dask does not, and tell what is new of them."""
-    if ended.is_set():
-        return
-    line = ""
-    if lost := len(made.worker_spec) - len(made.workers):
-        line = await _submit(made) or f"{lost} ended, asked for again"
-    elif not made.scheduler.workers:
-        line = "no worker is here: squeue and the jobs' logs say why"
-    if line not in ("", said):
-        told("jobs of Slurm", line)
-    made.loop.call_later(ASK, _watch, made, told, ended, line)
-
-
-async def _submit(made) -> str:
-    """Ask Slurm for those jobs of a cluster that are not there; why it takes none, or nothing."""
-    try:
-        await made
-    except (RuntimeError, ValueError, OSError) as error:
-        for name, job in [*made.workers.items()]:
-            # or the cluster would not close with those that never began
-            job.status = type(job.status).failed
-            if not job.job_id:
-                del made.workers[name]
-        reason = str(error).partition("stderr:\n")[2] or str(error)
-        return f"sbatch takes no job: {reason.partition(chr(10))[0]}"
-    return ""
-
-
-def cluster(options: dict[str, Any], tls: Path) -> Any:
-    """A SLURMCluster; a job books `job_cpu` cores, but its worker makes one run at a time."""
-    scheduler = NO_PAGE | options.get("scheduler_options", {})
-    fixed = {"cores": 1, "processes": 1, "protocol": "tls://", "scheduler_options": scheduler}
-    given = {key: value for key, value in options.items() if key != "jobs"} | fixed
-    try:
-        given["worker_extra_args"] = (options.get("worker_extra_args") or []) + NO_WORKER_PAGE
-        return library().SLURMCluster(**given, security=security(tls))
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise Refused(f"dask_jobqueue takes no such options: {error}".splitlines()[0]) from None

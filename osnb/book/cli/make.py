@@ -25,7 +25,6 @@ FORCE = "Repeat runs that are up to date."
 WORKERS = "Runs at the same time; if 0, one for each GPU, else one."
 SCHEDULER = "A dask scheduler, tls://HOST:PORT."
 TLS = "Folder with ca.pem, cert.pem and key.pem for the scheduler."
-SLURM = "Make runs in jobs of Slurm, as this yaml file says."
 LIMIT = "Seconds after which a run is stopped and has failed; 0: none."
 FILES = "params/<notebook>/<run>.yaml, a folder of them, a glob ..."
 REPLACE = typer.Option("-p", metavar="NAME=VALUE", help="Replace a parameter.")
@@ -144,7 +143,6 @@ def start(
     workers: Annotated[int, typer.Option(min=0, help=WORKERS)] = 0,
     scheduler: Annotated[str, typer.Option(metavar="ADDRESS", help=SCHEDULER)] = "",
     tls: Annotated[Path | None, typer.Option(help=TLS)] = None,
-    slurm: Annotated[Path | None, typer.Option(help=SLURM)] = None,
     time_limit: Annotated[float, typer.Option(min=0, help=LIMIT)] = 0,
     report: Annotated[Path | None, typer.Option("--json", help=REPORT, callback=regular)] = None,
 ) -> None:
@@ -162,9 +160,7 @@ def start(
     plans = batch.ordered(plans)
     # json alone is what a program reads
     lines = Lines(len(plans), sys.stderr if str(report) == "-" else sys.stdout)
-    engine = batch.engine(
-        plans, workers=workers, scheduler=scheduler, tls=tls, slurm=slurm, told=lines.told
-    )
+    engine = batch.engine(plans, workers=workers, scheduler=scheduler, tls=tls, told=lines.told)
     if dry_run:
         announced(plans, force)
         raise typer.Exit(0)
