@@ -1,6 +1,5 @@
 """Chromium and a JupyterLab server for the browser tests, both knowing nothing of the user."""
 
-import json
 import os
 import secrets
 import shutil
@@ -115,19 +114,6 @@ def _answers(address, process, log):
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < end, log.read_text()
             time.sleep(0.5)
-
-
-def end_kernels(address, token):
-    """Shut down every kernel of the server, so that their memory is free for the next one."""
-    for kernel in json.load(_asked("GET", f"{address}/api/kernels", token)):
-        _asked("DELETE", f"{address}/api/kernels/{kernel['id']}", token).close()
-
-
-def _asked(method, address, token):
-    head = {"Authorization": f"token {token}"}
-    return urllib.request.urlopen(
-        urllib.request.Request(address, method=method, headers=head), timeout=START
-    )
 
 
 def until(page, look, seconds, complaint=""):

@@ -18,7 +18,7 @@ from osnb.datasets.augment import (
     randaugment,
 )
 
-SIZES = [(32, 32), (64, 64), (27, 45)]  # height, width
+SIZES = [(32, 32), (27, 45)]  # height, width
 
 
 def draw(seed):

@@ -13,7 +13,6 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 
 import browser
-import late
 import psutil
 import pyarrow.parquet as pq
 import pytest
@@ -128,54 +127,66 @@ def test_a_batch_is_made_once_and_then_skipped_but_for_what_failed(several):
     assert all_done(several, bad="failed")
 
 
-@pytest.mark.parametrize(("victim", "workers"), [("worker", 2), ("source", 1), ("kernel", 1)])
-def test_a_worker_or_a_kernel_or_its_source_that_is_killed_costs_no_run(several, victim, workers):
-    process = lasting(several, "r0").start("reproduce", "--workers", workers, "--json", "-")
+def test_a_worker_that_is_killed_costs_no_run(several):
+    process = lasting(several, "r0").start("reproduce", "--workers", 2, "--json", "-")
     pids = kernel(several, 0)
-    os.kill(pids[victim], signal.SIGKILL)
+    os.kill(pids["worker"], signal.SIGKILL)
     code, told = ended(process)
     assert (code, told["done"], told["failed"]) == (0, RUNS + 1, 0)
     assert all_done(several)
     (before,) = record.read(folder(several, 0))["attempts"]
-    assert before["state"] == ("interrupted" if victim == "worker" else "failed")
+    assert before["state"] == "interrupted"
     assert gone(pids.values())
 
 
 STARTS = """
-import subprocess
-child = subprocess.Popen(["sleep", "600"], start_new_session=True)
-(folder / "child.txt").write_text(str(child.pid))
-time.sleep(600)
+if run in ("r0", "r1") and not again:
+    import subprocess
+    child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    (folder / "child.txt").write_text(str(child.pid))
+    time.sleep(600)
 """
 
 
 @pytest.mark.parametrize(("victim", "workers"), [("osnb", 1), ("osnb", 2), ("kernel", 1)])
 def test_after_a_kill_nothing_of_a_run_goes_on_or_lies_about(several, tmp_path, victim, workers):
-    """Not even what its notebook has started in a session of its own; till then it is locked."""
+    """Not even what its notebook has started in a session of its own; till then it is locked.
+
+    What the command has left the next one finishes.
+    """
     (tmp_path / "temporary").mkdir()
     book = several.folder / "notebooks" / "10_fixture_train.ipynb"
     book.write_text(book.read_text().replace("time.sleep(rate)", json.dumps(STARTS)[1:-1]))
     process = several.start(
         "reproduce", "--workers", workers, env={"TMPDIR": f"{tmp_path}/temporary"}
     )
-    pids = kernel(several, 0)
-    file = folder(several, 0) / "child.txt"
-    while not file.is_file() or not file.read_text():
+    begun = [kernel(several, n) for n in range(workers)]
+    files = [folder(several, n) / "child.txt" for n in range(workers)]
+    while not all(file.is_file() and file.read_text() for file in files):
         assert process.poll() is None
         time.sleep(0.05)
-    child = psutil.Process(int(file.read_text()))
-    family = [child, *psutil.Process(process.pid).children(recursive=True)]
-    os.kill(process.pid if victim == "osnb" else pids["kernel"], signal.SIGKILL)
+    children = [psutil.Process(int(file.read_text())) for file in files]
+    family = [*children, *psutil.Process(process.pid).children(recursive=True)]
+    os.kill(process.pid if victim == "osnb" else begun[0]["kernel"], signal.SIGKILL)
     if victim == "kernel":
-        assert psutil.wait_procs([child], timeout=600)[1] == []  # a run begins again, alone
+        assert psutil.wait_procs(children, timeout=600)[1] == []  # a run begins again, alone
     else:
         while not free(several, 0):
             time.sleep(0.01)
-        assert not psutil.pid_exists(pids["kernel"])
+        assert not psutil.pid_exists(begun[0]["kernel"])
         assert psutil.wait_procs(family, timeout=600)[1] == []
+        assert gone(pid for pids in begun for pid in pids.values())
         assert not [*(tmp_path / "temporary").glob("osnb-*")]
     process.kill()
     process.communicate()
+    if workers == 2:
+        states = Counter(x["state"] for x in project_runs(several))
+        assert states.total() == RUNS + 1
+        assert set(states) <= {"interrupted", "done"}
+        assert states["interrupted"] >= RUNS - 1
+        code, told = again()
+        assert (code, told["failed"]) == (0, 0)
+        assert all_done(several)
 
 
 def free(project, n):
@@ -183,20 +194,6 @@ def free(project, n):
     with suppress(Timeout), record.lock(folder(project, n)):
         return True
     return False
-
-
-def test_what_a_killed_command_left_is_finished_by_the_next(several):
-    process = lasting(several, "r0", "r1").start("reproduce", "--workers", 2)
-    pids = [pid for n in (0, 1) for pid in kernel(several, n).values()]
-    process.kill()
-    process.communicate()
-    assert gone(pids)
-    states = Counter(x["state"] for x in project_runs(several))
-    assert set(states) <= {"interrupted", "done"}
-    assert states["interrupted"] >= RUNS - 1
-    code, told = again()
-    assert (code, told["failed"]) == (0, 0)
-    assert all_done(several)
 
 
 def slowly(project):
@@ -371,18 +368,27 @@ def test_a_worker_makes_the_others_while_another_process_holds_a_run(several):
     assert (code, told["done"], told["runs"][-1]["run"]) == (0, RUNS, "r0")
 
 
-def test_notebooks_that_hang_end_at_their_time_limit_and_the_others_are_tried(several):
-    shutil.copy(late.__file__, several.folder / "sitecustomize.py")
-    for notebook in ("21_hangs", "22_hangs"):  # alone: a busy machine takes any time for others
-        several.add("hangs", notebook)
-        several.write(notebook, "run: mini\n", run="mini")
-    process = several.start("run", "params/21_hangs", "params/22_hangs", "--workers", 1,
-                        "--time-limit", 4, "--json", "-", env={"OSNB_GRACE": "1"})  # fmt: skip
-    code, told = ended(process)
-    assert (code, told["failed"]) == (1, 2)
-    assert {x["reason"] for x in told["runs"]} == {"TimeLimit: not done after 4 s"}
-    begun = several.folder.glob("runs/2?_hangs/mini/begun.txt")
-    assert len([*begun]) == 2  # and heeded no interrupt
+def test_a_time_limit_reaches_every_run_here_and_in_a_worker(several, monkeypatch):
+    limits = []
+
+    def execute(plan, *, limit):
+        limits.append(limit)
+        return {"state": "failed", "error": {"name": "TimeLimit", "value": "", "cell": 4}}
+
+    class Client:
+        def register_plugin(self, plugin):
+            pass
+
+        def map(self, work, *sent, key, pure, **how):
+            ends = [work(*each, **how) for each in zip(*sent, strict=True)]
+            raise InterruptedError([end["state"] for end in ends])
+
+    monkeypatch.setattr(run.execution, "execute", execute)
+    files = sorted((several.folder / "params" / "10_fixture_train").glob("*.yaml"))
+    assert osnb("run", *files, "--time-limit", 4)[0] == 1
+    with pytest.raises(InterruptedError, match="'failed', 'failed', 'failed'"):
+        next(batch.carry_out(map(run.plan, files), spread=batch.over(Client()), limit=5))
+    assert limits == [4] * RUNS + [5] * RUNS
 
 
 @contextmanager
@@ -503,17 +509,14 @@ def dask(several, certificates):
     made.stop()
 
 
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])
-def test_a_run_of_a_job_of_slurm_that_ends_is_finished_by_the_next(
-    several, dask, certificates, sign
-):
+def test_a_run_of_a_job_of_slurm_that_ends_is_finished_by_the_next(several, dask, certificates):
     lasting(several, "r0")
     dask.scheduler()
     victim = dask.job(certificates)
     words = ("--scheduler", dask.address, "--tls", certificates, "--json", "-")
     process = several.start("reproduce", *words)
     pids = kernel(several, 0)
-    victim.send_signal(sign)  # SIGTERM as at its walltime
+    victim.terminate()  # as at its walltime
     victim.wait(LONG)
     dask.job(certificates)
     code, told = ended(process)

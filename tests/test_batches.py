@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
+from test_datasets import noise
 
 from osnb.datasets import READERS, BrokenImage, batches, resident
 from osnb.datasets.augment import AUGMENT
@@ -16,10 +17,6 @@ from osnb.datasets.images import Images, _ahead, kept
 from osnb.datasets.images import joined as together
 
 A = "n01440764"
-
-
-def noise(*shape, seed=0):
-    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
 
 
 def take(images, rows=None, **settings):

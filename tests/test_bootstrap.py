@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
+from test_metrics import drawn
 
 from osnb import metrics
 from osnb.metrics import bootstrap
@@ -18,13 +19,6 @@ CASES = {
     "few known": (3, 50, 1),
     "one of each": (1, 1, 9),
 }
-
-
-def drawn(n_known, n_unknown, digits=9, seed=0):
-    """(known, correct, unknown), normal, rounded to some digits."""
-    rng = np.random.default_rng(seed)
-    known, unknown = rng.normal(1, 1, n_known), rng.normal(0, 1, n_unknown)
-    return known.round(digits), rng.random(n_known) < 0.8, unknown.round(digits)
 
 
 def weights_of(known, unknown, resamples=20, units=None):

@@ -1,32 +1,50 @@
-"""In a real browser: notebooks in which something moves run, and it moves by keyboard."""
+"""In a real browser: what moves in a notebook moves by keyboard; nbval runs the notebooks."""
 
 import json
-import re
-import shutil
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 import browser
 import nbformat
 import pytest
-
-from osnb.base import workbook
+from test_widgets import EXPLORERS
 
 pytestmark = browser.MARKS
 
-FEWER = {"resamples: int = 1000": "resamples: int = 50", "epochs: int = 20": "epochs: int = 2"}
-LIVE = """
-import pandas as pd
+# of the tables of test_widgets.py, with pictures, and with names as long as notebook 33 has them
+TABLES = f"""
+import sys
+
+import numpy as np
+
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import test_widgets as made
 
 from osnb.base import workbook
+from osnb.evidence import tables
 from osnb.plots import widgets
 from osnb.teach import touch
 
+methods = tables.published("kim2021", "table5")["method"].unique()
+pool = made.pool(methods, "in the place of CIFAR, all but gaussian noise, split 0")
+explorers = made.twins(made.scores(), made.features(), pool)
 (folder := workbook.out() / "live").mkdir(parents=True)
-with widgets.live(folder):
-    pd.DataFrame({"epoch": [1, 2], "loss": [2, 1]}).to_parquet(folder / "history.parquet")
 """
-MORE = {"10_palechor_protocols": [LIVE, "touch.show('pad')"]}  # cells below those of a notebook
+PICTURES = """
+images = np.random.default_rng(0).integers(0, 256, (75, 1, 28, 28), np.uint8)
+at = {"score": "max_softmax", "threshold": 0.5}
+widgets.threshold_slider(made.scores(), **at, images=images)
+"""
+LIVE = """
+with widgets.live(folder):
+    made.write(folder / "history.parquet", 2)
+"""
+MOVING = {name: f"explorers[{name!r}][0]()" for name in EXPLORERS}
+MOVING["threshold_slider"] = PICTURES
+MOVING["ProtocolExplorer"] = "made.roles_explorer(*made.protocol())"
+CELLS = [TABLES, *MOVING.values(), LIVE, "touch.show('pad')"]
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 SETTINGS = {  # cells out of sight stay in the page, where a test finds them; no news from afar
     "notebook-extension/tracker": {"windowingMode": "none"},
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -59,100 +77,34 @@ ALONE = {"superclass"}  # chooses what the slider below it moves, so the picture
 PRESSES, SEEN = 10, 6  # of a key, and seconds in which one of them is seen, or the next follows
 
 
-def explorers(path):
-    """The explorers that the notebook's code cells show, by name."""
-    cells = json.loads(path.read_text())["cells"]
-    code = "\n".join("".join(x["source"]) for x in cells if x["cell_type"] == "code")
-    return re.findall(r"widgets\.(?!live\b)(\w+)\(", code)
-
-
-SOURCES = sorted((workbook.root() / "notebooks").glob("*.ipynb"))
-FIRST = {name: path.stem for path in reversed(SOURCES) for name in explorers(path)}
-NOTEBOOKS = sorted({*FIRST.values(), *MORE})  # nbval runs the rest
-
-
-@pytest.fixture(scope="module")
-def context(chromium):
-    """Of pages that share what they have fetched: JupyterLab is large."""
-    return chromium.new_context(**browser.VIEW)
-
-
 @pytest.fixture
-def page(context):
-    with browser.paged(context) as page:
-        yield page
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    """(address, token, folder) of a JupyterLab with copies of the notebooks, outputs taken away."""
-    folder = tmp_path_factory.mktemp("lab")
-    shutil.copytree(
-        workbook.root() / "notebooks", folder / "work", ignore=shutil.ignore_patterns(".*")
-    )
-    for name in NOTEBOOKS:
-        _quick(folder / "work" / f"{name}.ipynb")
+def opened(tmp_path, page):
+    """The path of a notebook of CELLS, which a JupyterLab shows in the page."""
     for name, values in SETTINGS.items():
-        file = folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        file = tmp_path / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(values))
-    with browser.serving(folder, f"--ServerApp.root_dir={folder}/work") as (address, token):
-        yield address, token, folder
-
-
-def _quick(path):
-    """Fewer draws and epochs, no outputs of before, and no cell below the last explorer.
-
-    nbval runs notebooks whole and as they are: here it is looked at what moves.
-    """
-    text = path.read_text()
-    for name, value in FEWER.items():
-        text = text.replace(name, value)
-    content = json.loads(text)
-    code = [x for x in content["cells"] if x["cell_type"] == "code"]
-    last = [x for x in code if "widgets." in "".join(x["source"])][-1]
-    content["cells"] = content["cells"][: content["cells"].index(last) + 1]
-    content["cells"] += map(nbformat.v4.new_code_cell, MORE.get(path.stem, ()))
-    for cell in code:
-        cell |= {"outputs": [], "execution_count": None}
-    path.write_text(json.dumps(content))
-
-
-@pytest.fixture
-def opened(lab, page):
-    """name -> path, once that notebook stands in the page; then its kernel and results go."""
-    address, token, folder = lab
-
-    def go(name):
-        # a workspace of its own, or JupyterLab opens again what was open before
-        page.goto(f"{address}/lab/workspaces/{name}/tree/{name}.ipynb?token={token}")
+    path = tmp_path / "work" / "moving.ipynb"
+    path.parent.mkdir()
+    cells = [nbformat.v4.new_code_cell(text.strip()) for text in CELLS]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=KERNEL), path)
+    with browser.serving(tmp_path, f"--ServerApp.root_dir={path.parent}") as (address, token):
+        page.goto(f"{address}/lab/tree/{path.name}?token={token}")
         page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=browser.START * 1000)
         page.wait_for_function(browser.IDLE, timeout=browser.START * 1000)
-        return folder / "work" / f"{name}.ipynb"
-
-    yield go
-    page.goto("about:blank")  # which would ask for a new kernel
-    browser.end_kernels(address, token)
-    shutil.rmtree(folder / "OSNB_OUT", ignore_errors=True)  # else results notebooks read trainings
+        yield path
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_notebook_runs_in_jupyterlab_to_its_last_explorer_and_all_move(opened, page, name):
-    path = opened(name)
+def test_a_notebook_with_every_explorer_runs_in_jupyterlab_and_all_move(opened, page):
     _run_all(page)
     boxes = page.locator(".jp-OutputArea-output .jupyter-widgets.widget-vbox")
-    wanted = len(explorers(path))
-    browser.until(page, lambda: boxes.count() == wanted, browser.START, f"not {wanted} widgets")
+    browser.until(page, lambda: boxes.count() == len(MOVING), browser.START, "widgets lack")
     _nothing(page, lambda: page.eval_on_selector_all(".jp-Notebook img", IMAGES))
     _save(page)
-    _all_ran(path)
-    _shoot(page, f"{name}-end")
-    page.locator(".jp-Notebook .jp-Cell").first.scroll_into_view_if_needed()
-    _shoot(page, f"{name}-top")
-    for number in range(wanted):
-        _moves(page, boxes.nth(number), f"{name}-{number + 1}")
-    if name in MORE:
-        _answers(page, path)
+    _all_ran(opened)
+    for number, name in enumerate(MOVING):
+        _moves(page, boxes.nth(number), name)
+    _answers(page, opened)
     assert page.evaluate(STATE)["wrong"] == []
     assert (page.said, page.asked) == ([], [])
 

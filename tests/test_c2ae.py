@@ -146,7 +146,7 @@ def test_stage_one_is_plain_training_and_stage_two_leaves_the_classifier(tmp_pat
     assert_same(*(dict(each.state_dict()) for each in (model, plain)))
 
 
-@pytest.mark.parametrize("stop", [3, 7, 9, 13])  # 1 read, 6 steps, 1 read, 6 steps
+@pytest.mark.parametrize("stop", [7, 13])  # 1 read, 6 steps, 1 read, 6 steps
 def test_every_stage_resumes_to_the_same_bytes(stop, tmp_path):
     model, history = trained(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from test_datasets import noise
 
 from osnb.datasets import READERS, BrokenImage, batches
 from osnb.datasets import photographs as cache
@@ -21,10 +22,6 @@ from osnb.datasets.photographs import Files, stored
 
 A, B = "n01440764", "n02084071"
 SIZES = [(40, 30), (30, 44), (33, 33), (90, 20), (20, 20), (25, 31), (64, 48), (21, 60), (50, 40)]
-
-
-def noise(*shape, seed=0):
-    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
 
 
 @pytest.fixture

@@ -1,13 +1,16 @@
 """The capstones: what they train with, and that their judge tells better from worse."""
 
+import json
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy import stats
 
 from osnb import losses, metrics, scores
+from osnb.base import workbook
 from osnb.base.labels import NEGATIVE, UNKNOWN
 from osnb.teach import capstone, exercise
 
@@ -64,11 +67,12 @@ def test_no_test_image_is_trained_on(asked):
     assert not samples["train"] & (samples["val"] | samples["test"])
 
 
-def test_the_same_seed_gives_the_same_answers_and_another_seed_other_images(asked):
-    again = capstone.answers(losses.softmax, seed=0, negatives=0.0)
-    np.testing.assert_array_equal(again["test", "known"].logits, asked["test", "known"].logits)
-    other = capstone.answers(losses.softmax, seed=1, negatives=0.0)["test", "known"]
-    assert set(other.rows["sample"]) != set(asked["test", "known"].rows["sample"])
+def test_the_same_seed_gives_the_same_answers_and_another_seed_other_images(monkeypatch):
+    monkeypatch.setattr(capstone, "EPOCHS", 1)
+    made = [capstone.answers(losses.softmax, seed=seed, negatives=0.0) for seed in (0, 0, 1)]
+    first, again, other = (each["test", "known"] for each in made)
+    np.testing.assert_array_equal(again.logits, first.logits)
+    assert set(other.rows["sample"]) != set(first.rows["sample"])
 
 
 @pytest.mark.parametrize(("negatives", "shown"), [(0.0, 0), (0.1, 16), (1.0, 145)])
@@ -259,3 +263,43 @@ def test_made_up_outputs_hold_every_class_five_times_or_more():
         assert len(logits) == len(features)
         assert len(seen) == len(labels)
         assert np.bincount(labels, minlength=5).min() >= 5
+
+
+def graded(notebook):
+    """The cells of a notebook that are graded and those that grade, by their names."""
+    file = workbook.root() / "notebooks" / f"{notebook}.ipynb"
+    cells = [x for x in json.loads(file.read_text())["cells"] if "nbgrader" in x["metadata"]]
+    return {x["metadata"]["nbgrader"]["grade_id"]: "".join(x["source"]) for x in cells}
+
+
+def test_a_loss_that_trains_well_and_is_not_equation_5_gets_no_points(monkeypatch):
+    monkeypatch.setattr(capstone, "require", lambda *_, **__: None)  # whatever is trained gains
+    cells, space = graded("14_palechor_capstone"), {"seed": 0, "weight": 1.0}
+    space |= {"capstone": capstone, "exercise": exercise, "losses": losses, "partial": partial}
+    space |= {"torch": torch, "NEGATIVE": NEGATIVE}
+    exec(cells["my_loss"], space)
+    exec(cells["my_loss-check"], space)
+    sums = cells["my_loss"].replace("weight / len(classes)", "weight")  # over classes, no mean
+    exec(sums, space)
+    with pytest.raises(AssertionError, match="wrong: "):
+        exec(cells["my_loss-check"], space)
+
+
+def with_the_best_last(*, seed, letters):
+    """Two parts in which the confidence that knows who is right stands behind three of chance."""
+    rng = np.random.default_rng(seed)
+    right = rng.random((2, 200)) < 0.7
+    by_chance = dict(zip(("softmax", "b", "c"), rng.random((3, 200)), strict=True))
+    parts = [by_chance | {"d": 2 * each + rng.random(200)} for each in right]
+    return [pd.DataFrame({"right": each, **x}) for each, x in zip(right, parts, strict=True)]
+
+
+def test_a_choice_by_its_place_among_the_confidences_gets_no_points(monkeypatch):
+    monkeypatch.setattr(capstone, "confidences", with_the_best_last)
+    cells, space = graded("34_kim_capstone"), {"seed": 0, "names": ["softmax", "b", "c", "d"]}
+    space |= {"capstone": capstone, "exercise": exercise, "metrics": metrics, "np": np}
+    for name in ("my_aurc", "my_choice", "my_choice-check"):
+        exec(cells[name], space)
+    space["my_choice"] = lambda confidences, right: [*confidences][-1]
+    with pytest.raises(AssertionError, match="over 8 hidden seeds"):
+        exec(cells["my_choice-check"], space)

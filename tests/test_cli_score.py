@@ -5,12 +5,14 @@ import json
 import os
 import re
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import refusals
 from sklearn.metrics import roc_auc_score
 from test_cli import osnb
 
@@ -136,8 +138,8 @@ def test_the_only_score_of_a_file_is_compared_with_each_of_the_other(file):
     assert row["first"] == by_hand(labels, own, own.max(axis=1))["auroc"][0]
     used, score = labels != -1, np.arange(120) % 7
     assert row["second"] == pytest.approx(roc_auc_score(known[used], score[used]))
-    code, _, err = osnb("score", "b.csv", "--against", "a.csv")
-    assert (code, "one in the first; got theirs, noise and mine" in err) == (2, True)
+    said = refused("b.csv", "--against", "a.csv")
+    assert "one in the first; got theirs, noise and mine" in said
 
 
 def test_a_column_that_knows_the_label_is_no_score(file):
@@ -186,6 +188,10 @@ BAD = {
         changed(pred="cat").drop(columns="label"),
         "needs a column label; there are: sample",
     ),
+    "semicolons": (
+        pd.DataFrame({"label;pred;mine": ["0;0;1"]}),
+        "needs a column label, and commas between columns; there are: label;pred;mine",
+    ),
     "no pred": (frame().drop(columns="pred"), "needs a column pred; there are: sample"),
     "no score": (frame().drop(columns="mine"), "needs a column of scores, or logits"),
     "nan": (changed(mine=[np.nan, *range(119)]), "mine needs a number in each row; 1 of 120"),
@@ -202,12 +208,7 @@ BAD = {
 }
 
 
-def refused(*words):
-    """The sentence that refuses, nothing being written."""
-    code, out, err = osnb("score", "--resamples", 30, "--out", "out/out.csv", *words)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("osnb: ")
-    return err
+refused = partial(refusals.refused, "score", "--resamples", 30, "--out", "out/out.csv")
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -112,35 +112,14 @@ def test_with_the_ranking_confidence_follows_correctness(tmp_path):
     assert ranked > 0.7 > 0.6 > without
 
 
-class Stopping:
-    """Batches that end in an interrupt after so many."""
-
-    def __init__(self, batches, steps):
-        self.batches, self.labels, self.left = batches, batches.labels, steps
-
-    def __len__(self):
-        return len(self.batches)
-
-    def __call__(self, epoch, start=0):
-        for batch in self.batches(epoch, start):
-            self.left -= 1
-            if self.left < 0:
-                raise KeyboardInterrupt
-            yield batch
-
-
-def killed_and_resumed(directory, steps):
-    with pytest.raises(KeyboardInterrupt):
-        trained(directory, Stopping(real(), steps), every=0.0)
-    assert len(checkpoint(directory)["history"]) < EPOCHS
-    return trained(directory, every=0.0)
-
-
 def test_a_run_that_forgets_who_was_right_ends_otherwise(tmp_path, monkeypatch):
-    whole = trained(tmp_path / "whole", every=0.0)
+    whole = trained(tmp_path / "whole", Batches(), every=0.0)
     forgetful = lambda run: {"model": run.model, "optimizer": run.optimizer}  # noqa: E731
     monkeypatch.setattr(terms.Ranked, "parts", forgetful)
-    resumed = killed_and_resumed(tmp_path / "broken", 12)
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path / "broken", Batches(stop=20), every=0.0)
+    assert len(checkpoint(tmp_path / "broken")["history"]) < EPOCHS
+    resumed = trained(tmp_path / "broken", Batches(), every=0.0)
     assert not torch.equal(whole.head.weight, resumed.head.weight)
 
 

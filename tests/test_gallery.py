@@ -5,7 +5,6 @@ import json
 import pandas as pd
 import pytest
 
-from osnb.base import workbook
 from osnb.evidence import gallery, tables
 
 
@@ -40,24 +39,6 @@ def test_what_print_says_of_all_is_said_once():
     rows = tables.headline(pd.Series(["a", "b"]), "drawn", pd.Series([1, 2]))
     assert [row["what"] for row in rows] == ["a", "b"]
     assert {row["paper"] for row in rows} == {"drawn"}
-
-
-@pytest.mark.parametrize(("figure", "methods"), [("Figure 2", 3), ("Figure 6", 4)])
-def test_a_correlation_says_how_many_of_its_points_it_has(figure, methods):
-    rows = gallery.artefacts(workbook.root()).query("paper == 'vaze2022' and artefact == @figure")
-    mini = rows.query("size == 'mini'").iloc[0]
-    points = pd.read_csv(mini["folder"] / f"{mini['file']}.csv")
-    means = points.loc[~points["hollow"], ["series", "mark"]].drop_duplicates()
-    assert mini["missing"].startswith(f"{len(means)} of {methods * 5} means")
-
-
-def test_what_figure_3_lacks_are_the_epochs_of_its_runs():
-    rows = gallery.artefacts(workbook.root()).query("paper == 'palechor2023'")
-    (missing,) = rows.loc[rows["part"] == "Figure 3", "missing"].unique()
-    runs = rows[rows["part"] == "Figure 3"].set_index("size")["folder"]
-    epochs = {size: pd.read_csv(x / "figure_3.csv")["epoch"].max() for size, x in runs.items()}
-    assert f"for {epochs['mini']} epochs" in missing
-    assert f"for {epochs['tiny']}, where" in missing
 
 
 def test_every_artefact_has_a_row_for_each_run_that_made_it(tmp_path):

@@ -1,7 +1,5 @@
 import lzma
 import os
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -118,18 +116,11 @@ def corpus():
     )
 
 
-def test_a_rebuild_gives_the_shipped_file_whatever_the_hash_seed(corpus, tmp_path):
-    for seed in "12":
-        code = "import sys; from osnb.protocols.hierarchy import build; "
-        code += "build(sys.argv[1], folder=sys.argv[2])"
-        subprocess.run(
-            [sys.executable, "-c", code, tmp_path / seed, corpus],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            check=True,
-        )
-    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+def test_a_rebuild_gives_the_shipped_file(corpus, tmp_path):
+    """Whatever the hash seed: every Python that tests has another one."""
+    hierarchy.build(tmp_path / "nouns", folder=corpus)
     # What is packed must agree on any machine; how, only where the xz library is the same.
-    rebuilt, shipped = (tmp_path / "1").read_bytes(), hierarchy.NOUNS.read_bytes()
+    rebuilt, shipped = (file.read_bytes() for file in (tmp_path / "nouns", hierarchy.NOUNS))
     assert lzma.decompress(rebuilt) == lzma.decompress(shipped)
 
 

@@ -117,11 +117,11 @@ def test_a_flow_s_density_sums_to_1_and_each_step_can_be_undone():
     with torch.no_grad():
         area = (-2 * flow(grid)[1]).exp().sum().item() * 0.06**2
         assert area == pytest.approx(1, abs=0.01)
-        step, y = flow.steps[0], flow.steps[0](grid)[0]
-        x = y
+        step, few = flow.steps[0], grid[::97]
+        x = y = step(few)[0]
         for _ in range(300):  # the fixed point of x = y - g(x)
             x = y - (step(x)[0] - x)
-    torch.testing.assert_close(x, grid, atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(x, few, atol=1e-3, rtol=1e-3)
 
 
 @pytest.mark.parametrize(("weight", "learned"), [(0.1, True), (0.0, False)])

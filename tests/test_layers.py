@@ -5,6 +5,7 @@ import io
 import re
 import sys
 import tokenize
+from functools import cache
 
 import pytest
 
@@ -64,9 +65,14 @@ FILES = {
 }
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text())
+
+
 def imported(path, *, at_once=False):
     """Full names of the modules that a file imports; `at_once`: outside of functions."""
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     later = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
     hidden = {id(node) for function in later for node in ast.walk(function)} if at_once else set()
     names = set()
@@ -126,7 +132,7 @@ def test_a_function_is_read_at_a_glance():
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         spans = [range(t.start[0], t.end[0] + 1) for t in tokens if t.type not in LAYOUT]
         code = {line for span in spans for line in span}
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef):
                 first = node.body[ast.get_docstring(node) is not None :]
                 lines = [*range(node.lineno, node.body[0].lineno)]
@@ -138,7 +144,7 @@ def test_names_are_found_by_reading_the_code():
     """Nothing is looked up, imported or run by text, but what a kernel before had imported."""
     never = {"eval", "exec", "globals", "vars", "__import__", "import_module", "setattr"}
     for path in FILES:
-        names = {x.id for x in ast.walk(ast.parse(path.read_text())) if isinstance(x, ast.Name)}
+        names = {x.id for x in ast.walk(parsed(path)) if isinstance(x, ast.Name)}
         assert not names & never - ({"import_module"} if path.name == "kernel.py" else set()), path
         wrong = {
             x

@@ -5,11 +5,11 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import test_cli
 from finished import finish
-from typer.testing import CliRunner
+from refusals import refused
 
 from osnb.book import record
-from osnb.book.cli import app
 
 ESCAPE = "a\x1b[2J\u202eb[bold]:smile:\x07"
 WRITTEN = r"a\x1b[2J\u202eb[bold]:smile:\x07"
@@ -17,9 +17,9 @@ WRITTEN = r"a\x1b[2J\u202eb[bold]:smile:\x07"
 
 def osnb(*words):
     """What `osnb WORDS` prints."""
-    done = CliRunner().invoke(app, list(words))
-    assert done.exception is None, done.exception
-    return done.output
+    code, out, err = test_cli.osnb(*words)
+    assert (code, err) == (0, "")
+    return out
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_what_a_terminal_would_obey_is_written_out(change):
         assert said.replace("\\\\", "\\").count(WRITTEN) == times
     assert r"a\x1b[2J\u202eb[bold" in osnb("status")
     change(run=ESCAPE)
-    assert WRITTEN in CliRunner().invoke(app, ["show", "smal"]).output
+    assert WRITTEN in refused("show", "smal")
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def whole(request, tmp_path_factory):
     return name, directory, model
 
 
-@pytest.mark.parametrize("stop", [2, 5, 6, 8])  # an epoch of arpl_cs has 3 + 3 steps
+@pytest.mark.parametrize("stop", [2, 8])  # in the first and in the last stage, or epoch
 def test_a_run_that_is_killed_and_resumed_ends_with_the_same_bytes(whole, stop, tmp_path):
     name, directory, model = whole
     with pytest.raises(KeyboardInterrupt):

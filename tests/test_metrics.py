@@ -35,11 +35,12 @@ def columns(draw, most=9):
     return np.array(scores, kind), np.array(correct), np.array(unknown, kind)
 
 
-def drawn(n, digits, kind=np.float64, seed=0):
-    """(known, correct, unknown) of n samples each, normal, rounded to some digits."""
+def drawn(knowns, unknowns, digits=9, *, kind=np.float64, shift=0.0, seed=0):
+    """(known, correct, unknown): normal scores, shifted and rounded to some digits."""
     rng = np.random.default_rng(seed)
-    known, unknown = rng.normal(1, 1, n).round(digits), rng.normal(0, 1, n).round(digits)
-    return known.astype(kind), rng.random(n) < 0.8, unknown.astype(kind)
+    known = (rng.normal(1, 1, knowns) + shift).round(digits)
+    unknown = (rng.normal(0, 1, unknowns) + shift).round(digits)
+    return known.astype(kind), rng.random(knowns) < 0.8, unknown.astype(kind)
 
 
 def pooled(known, correct, unknown):
@@ -233,7 +234,7 @@ def test_nothing_depends_on_more_than_the_order_of_the_scores(sample):
 
 @pytest.mark.parametrize("digits", [0, 1, 9])
 def test_both_sorts_give_the_same_numbers(digits):
-    known, correct, unknown = drawn(40_000, digits, np.float32)
+    known, correct, unknown = drawn(40_000, 40_000, digits, kind=np.float32)
     wide = metrics.summary(known.astype(np.float64), correct, unknown.astype(np.float64))
     assert metrics.summary(known, correct, unknown) == wide
 

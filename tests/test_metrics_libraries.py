@@ -10,19 +10,12 @@ import numpy as np
 import pytest
 import torch
 from sklearn import metrics as sklearn
+from test_metrics import drawn
 
 from osnb import metrics
 from osnb.datasets.vision import torchvision  # noqa: F401  # libraries, imported later, need the guard
 
 WITHOUT_TIES = ["distinct", "float32", "mostly unknown", "mostly known", "logits"]
-
-
-def drawn(knowns, unknowns, *, digits=9, kind=np.float64, shift=0.0, seed=0):
-    """A sample of normal scores, shifted and rounded to some digits."""
-    rng = np.random.default_rng(seed)
-    known = (rng.normal(1, 1, knowns) + shift).round(digits)
-    unknown = (rng.normal(0, 1, unknowns) + shift).round(digits)
-    return known.astype(kind), rng.random(knowns) < 0.8, unknown.astype(kind)
 
 
 SETS = {

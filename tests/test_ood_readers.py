@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+from test_datasets import noise
 
 from osnb import datasets
 from osnb.datasets import READERS, BrokenImage
@@ -20,14 +21,10 @@ FILES = {  # a reader, its files under root (size of each), and what is expected
 BY_CLASS = ("textures", "places365")
 
 
-def pixels(*shape, seed=0):
-    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
-
-
 def save(path, size, seed=0):
     path.parent.mkdir(parents=True, exist_ok=True)
     kind = {".png": "PNG"}.get(path.suffix, "JPEG")
-    Image.fromarray(pixels(size[1], size[0], 3, seed=seed)).save(path, kind)
+    Image.fromarray(noise(size[1], size[0], 3, seed=seed)).save(path, kind)
 
 
 def make(root, name, place=None):
@@ -167,7 +164,7 @@ def held(values):
 
 
 def test_grey_is_repeated_and_colour_weighed_as_itu_601_says():
-    grey, colour = pixels(2, 1, 8, 8), pixels(2, 3, 8, 8, seed=1)
+    grey, colour = noise(2, 1, 8, 8), noise(2, 3, 8, 8, seed=1)
     found = everything(datasets.like(held(grey), (3, 8, 8)))
     np.testing.assert_array_equal(found, grey.repeat(3, axis=1))
     found = everything(datasets.like(held(colour), (1, 8, 8)))
@@ -177,7 +174,7 @@ def test_grey_is_repeated_and_colour_weighed_as_itu_601_says():
 
 
 def test_joined_sets_are_read_as_if_they_lay_behind_each_other():
-    parts = {name: pixels(n, 3, 4, 4, seed=n) for name, n in (("a", 3), ("b", 1), ("c", 5))}
+    parts = {name: noise(n, 3, 4, 4, seed=n) for name, n in (("a", 3), ("b", 1), ("c", 5))}
     images = datasets.joined({name: held(values) for name, values in parts.items()})
     whole = np.concatenate([*parts.values()])
     order = np.random.default_rng(0).integers(0, 9, 40)
@@ -190,6 +187,6 @@ def test_joined_sets_are_read_as_if_they_lay_behind_each_other():
 
 
 def test_sets_of_other_shapes_are_not_joined():
-    parts = {"a": held(pixels(1, 3, 4, 4)), "b": Images(pd.DataFrame(), None, (1, 4, 4))}
+    parts = {"a": held(noise(1, 3, 4, 4)), "b": Images(pd.DataFrame(), None, (1, 4, 4))}
     with pytest.raises(ValueError, match=r"one shape; got \[\(1, 4, 4\), \(3, 4, 4\)\]"):
         datasets.joined(parts)

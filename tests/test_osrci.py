@@ -141,7 +141,7 @@ def test_stages_that_are_done_are_skipped(tmp_path, monkeypatch):
     assert files == {file: file.read_bytes() for file in sorted(tmp_path.rglob("*.p*"))}
 
 
-@pytest.mark.parametrize("stop", [3, 6, 9, 12])  # 2 reads, 6 steps, 1 read of 2 batches, 6 steps
+@pytest.mark.parametrize("stop", [6, 8, 9])  # 2 reads, 6 steps, 1 read of 2 batches, 6 steps
 def test_every_stage_resumes_to_the_same_bytes(stop, tmp_path):
     trained(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):

@@ -1,5 +1,7 @@
 """Scores, networks and readers in a file of one's own: tried, hashed, refused, and used."""
 
+import subprocess
+import sys
 import textwrap
 
 import numpy as np
@@ -8,13 +10,11 @@ import torch
 from safetensors.torch import save_file
 from test_cli import osnb
 from test_predict import trained
-from typer.testing import CliRunner
 
 from osnb import experiment as ex
 from osnb import train
 from osnb.base import tables, user
 from osnb.book import predicting
-from osnb.book.cli import app
 from osnb.book.run import Refused, execute, plan
 from osnb.experiment import predicted
 from osnb.experiment.scored import Scores
@@ -346,21 +346,18 @@ def test_several_files_of_weights_are_an_ensemble(folder, monkeypatch):
     assert (code, "need 1 files of weights; got 3" in why) == (2, True), why
 
 
-@pytest.mark.parametrize("kind", ["loss", "score", "reader"])
-def test_a_template_is_a_function_with_a_test_that_passes(tmp_path, monkeypatch, kind):
-    import subprocess
-    import sys
-
+def test_each_template_is_a_function_with_a_test_that_passes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    ended = CliRunner().invoke(app, ["new", kind, "mine"])
-    assert (ended.exit_code, ended.output) == (0, "mine.py\ntest_mine.py\n")
-    assert len((tmp_path / "mine.py").read_text().splitlines()) <= 30
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"]
-    subprocess.run(words, check=True)
-    for name in ("lambda", "my-own"):
-        ended = CliRunner().invoke(app, ["new", kind, name])
-        assert (ended.exit_code, "name of a Python function" in ended.output) == (2, True)
-    ended = CliRunner().invoke(app, ["new", kind, "torch"])
-    assert (ended.exit_code, "a module torch is installed" in ended.output) == (2, True)
-    again = CliRunner().invoke(app, ["new", kind, "mine"])
-    assert (again.exit_code, "mine.py is there already" in again.output) == (2, True)
+    kinds = ("loss", "score", "reader")
+    for kind in kinds:
+        name = f"my_{kind}"
+        assert osnb("new", kind, name) == (0, f"{name}.py\ntest_{name}.py\n", "")
+        assert len((tmp_path / f"{name}.py").read_text().splitlines()) <= 30
+        wrong = dict.fromkeys(("lambda", "my-own"), "name of a Python function")
+        wrong |= {"torch": "a module torch is installed", name: f"{name}.py is there already"}
+        for word, reason in wrong.items():
+            code, _, said = osnb("new", kind, word)
+            assert (code, reason in said) == (2, True), said
+    words = [sys.executable, "-m", "pytest", "-q", "-rp", "-p", "no:cacheprovider"]
+    passed = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    assert all(f"PASSED test_my_{kind}.py::" in passed for kind in kinds)

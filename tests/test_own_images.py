@@ -5,22 +5,24 @@ import io
 import json
 import math
 import re
+import shlex
 import shutil
+import subprocess
+import sys
 from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from letter import commands
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+from refusals import refused
 from safetensors.torch import save_file
-from typer.testing import CliRunner
+from test_cli import osnb
 
 from osnb import datasets, losses, models, protocols
-from osnb.base import user
-from osnb.book.cli import app
+from osnb.base import user, workbook
 from osnb.book.run import plan
 from osnb.experiment import Experiment, Machine, examined, predicted
 from osnb.experiment.parts import sized
@@ -174,6 +176,7 @@ def test_pixels_are_those_of_pillow_turned_and_without_alpha(folder):
         ("class,role\na,known\nb,known\n", "no class is unknown"),
         ("class,role\na,known\nb,unknown\n", "at least 2 known"),
         ("", "no csv file"),
+        ("class;role\na;known\n", "has class;role; separate cells by commas"),
     ],
 )
 def test_a_file_of_roles_is_refused_with_the_reason(text, reason):
@@ -190,6 +193,15 @@ def test_a_class_without_a_role_or_without_images_is_named(folder):
         experiment().parts(Machine())
     (folder / "roles.csv").write_text(ROLES + "x,out\n")
     assert experiment().parts(Machine()).known == 2
+    (folder / "images" / "c").rename(folder / "images" / "c ")
+    with pytest.raises(ValueError, match="Two differ only in blanks or in how an accent is stored"):
+        experiment().parts(Machine())
+
+
+def test_roles_that_are_not_utf_8_are_blamed_on_their_own_file(folder):
+    (folder / "roles.csv").write_bytes((ROLES + "Äpfel,out\n").encode("latin1"))
+    with pytest.raises(ValueError, match=r"roles\.csv is no csv file in UTF-8"):
+        experiment()
 
 
 @pytest.mark.parametrize(
@@ -355,21 +367,23 @@ def test_a_vision_transformer_is_told_the_side_and_the_channels():
     assert net(torch.rand(2, 1, 64, 64)).logits.shape == (2, 3)
 
 
+def commands():
+    """The lines of the blocks of shell in the page *Your own*, in order."""
+    page = workbook.PACKAGE / "docs" / "your-own.md"
+    blocks = page.read_text(encoding="utf8").split("```sh\n")[1:]
+    return [line for block in blocks for line in block.partition("```")[0].splitlines()]
+
+
 def call(line, monkeypatch):
     """Do what a line of the page says."""
-    import shlex
-
     program, *words = shlex.split(line)
     if program == "cd":
-        return monkeypatch.chdir(words[0])
-    if program == "python":
-        import subprocess
-        import sys
-
-        return subprocess.run([sys.executable, *words, "-p", "no:cacheprovider"], check=True)
-    ended = CliRunner().invoke(app, words)
-    assert ended.exit_code == 0, (line, ended.output)
-    return ended
+        monkeypatch.chdir(words[0])
+    elif program == "python":
+        subprocess.run([sys.executable, *words, "-p", "no:cacheprovider"], check=True)
+    else:
+        code, _, err = osnb(*words)
+        assert code == 0, (line, err)
 
 
 def shortened(file, text, other):
@@ -502,12 +516,15 @@ def test_a_verdict_needs_no_name_of_a_run_and_finds_the_benchmark_from_anywhere(
     monkeypatch.chdir(folder.parent)
     words = ["--benchmark", f"{folder.name}/my.yaml", "--weights", str(weights)]
     new = f"{folder.name}/images/c"
-    ended = CliRunner().invoke(app, ["verdict", new, *words, "--threshold", "0"])
-    assert (ended.exit_code, "of 12 images" in ended.output) == (0, True), ended.output
-    ended = CliRunner().invoke(app, ["predict", *words])  # which makes a run of that name
-    assert (ended.exit_code, "a name needs" in ended.output) == (2, True), ended.output
-    ended = CliRunner().invoke(app, ["predict", *words[:-1], str(weights.rename(folder / "w.pt"))])
-    assert ended.exit_code == 0, ended.output
+    code, out, err = osnb("verdict", new, *words, "--threshold", 0)
+    assert (code, "of 12 images" in out + err) == (0, True), err
+    assert "a name needs" in refused("predict", *words)  # which makes a run of that name
+    code, _, err = osnb("predict", *words[:-1], weights.rename(folder / "w.pt"))
+    assert (code, err) == (0, "")
+    monkeypatch.chdir(folder)  # whose runs lie here, wherever OSNB_OUT points
+    monkeypatch.setenv("OSNB_OUT", str(folder / "out"))
+    code, _, err = osnb("predict", "--benchmark", "my.yaml", "--weights", "w.pt")
+    assert (code, f"not under OSNB_OUT={folder / 'out'}: unset it" in err) == (0, True), err
 
 
 def test_new_images_that_are_not_there_or_twice_are_refused(folder):
@@ -663,7 +680,7 @@ def test_the_report_of_a_folder_is_of_ones_own_where_a_run_in_it_is(
     monkeypatch.setattr(record, "everything", lambda: [run])
     monkeypatch.setattr(report, "build", lambda papers: "papers")
     monkeypatch.setattr(report.strange, "build", lambda: "own")
-    assert CliRunner().invoke(app, ["report"]).output.strip() == ("own" if own else "papers")
+    assert osnb("report")[1].strip() == ("own" if own else "papers")
 
 
 def test_a_report_of_a_folder_reads_tables_without_stamp_and_where_it_fails_the_old_one_stays(

@@ -133,17 +133,23 @@ def archives(root, protocol):
     touch(root / "dtd/images", *textures)
 
 
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The data of each benchmark; files that are only read."""
+    made = {name: tmp_path_factory.mktemp(name) for name in ("cifar40", "imagenet200")}
+    for protocol, root in made.items():
+        archives(root, protocol)
+    return made
+
+
 @pytest.fixture
-def readers(tmp_path, no_official_hashes):
+def readers(folders, no_official_hashes):
     """Gives the readers of a run as its notebook does, by name, over `archives`."""
 
     def read(protocol, names):
-        root = tmp_path / protocol
-        if not root.exists():
-            archives(root, protocol)
-        drawn = {"train_per_class": 45, "test_per_class": 20}
+        given = {"root": folders[protocol], "train_per_class": 45, "test_per_class": 20}
         bind = datasets.READERS.bind
-        return {name: bind(name, root=root, cache="", **drawn)() for name in names.split()}
+        return {name: bind(name, cache="", **given)() for name in names.split()}
 
     return read
 
@@ -207,12 +213,12 @@ def test_a_reader_needs_data_if_the_check_before_a_kernel_says_so(name, tmp_path
 
 @pytest.mark.parametrize("name", KIM)
 def test_the_check_before_a_kernel_finds_the_data_of_a_paper_file_of_kim(
-    name, tmp_path, monkeypatch
+    name, folders, tmp_path, monkeypatch
 ):
     plan = run.plan(workbook.root() / "params" / "31_kim_train" / f"{name}.yaml")
     monkeypatch.setenv("OSNB_DATA", str(tmp_path))
     assert re.match(r"the reader \w+ needs .* in ", run.lacking(plan))
-    archives(tmp_path, KIM[name]["protocol"]["name"])
+    monkeypatch.setenv("OSNB_DATA", str(folders[KIM[name]["protocol"]["name"]]))
     assert run.lacking(plan) == ""
 
 

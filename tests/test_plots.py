@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.text import Text
 
 from osnb import metrics, plots
@@ -68,9 +69,7 @@ def figure(request):
             value = getattr(room, name)
             if callable(value) and not isinstance(value, type):
                 patch.setattr(room, name, watched(value))
-        drawn = FIGURES[request.param]()
-    drawn.name = request.param
-    return drawn
+        return FIGURES[request.param]()
 
 
 def visible_texts(figure):
@@ -124,10 +123,17 @@ def test_a_figure_fits_a_page_and_its_description_says_its_labels_and_legend(fig
     assert f"{len(figure.axes)} panel" in alt
 
 
-def test_two_drawings_give_the_same_bytes_whatever_the_readers_settings(figure):
+def test_a_figure_is_drawn_in_the_house_style(figure):
+    """`laid_out` leaves no engine behind; a plain figure has none, or that of a reader."""
+    assert isinstance(figure.get_layout_engine(), PlaceHolderLayoutEngine)
+
+
+@pytest.mark.parametrize("name", {name.partition(":")[0]: name for name in FIGURES}.values())
+def test_two_drawings_give_the_same_bytes_whatever_the_readers_settings(name):
+    """One of each topic: the house style and how a figure is saved are the same for all."""
     with mpl.rc_context({"font.size": 20, "axes.grid": False, "svg.hashsalt": None}):
-        drawn = svg(FIGURES[figure.name]())
-    assert drawn == svg(figure)
+        drawn = svg(FIGURES[name]())
+    assert drawn == svg(FIGURES[name]())
     assert not {b"dc:date", b"<text", mpl.__version__.encode()} & set(drawn.split())
     assert b"<title>Figure, " in drawn
 

@@ -1,4 +1,4 @@
-"""The papers' numbers and lists, as printed: every file parses, what is edited has its form."""
+"""The papers' numbers and lists, as printed: what is edited has its form, tables agree."""
 
 import csv
 import re
@@ -9,7 +9,6 @@ import pytest
 import osnb
 
 PUBLISHED = Path(osnb.__file__).parent / "published"
-FILES = sorted(PUBLISHED.rglob("*.csv"))
 
 DASH = "|"  # or an empty cell, where the paper prints none
 PLACE = r"(Tables?|Figure|Sec\.|App\.) [A-Z0-9][0-9A-Za-z.]*"
@@ -49,11 +48,6 @@ EDITED |= {"vaze2022/benchmarks": BENCHMARKS | {"family": "standard|ssb|ood"}}
 EDITED |= {f"{paper}/rows": ROWS for paper in ("palechor2023", "vaze2022", "kim2021")}
 EDITED |= {f"{paper}/sources": SOURCES for paper in ("vaze2022", "kim2021")}
 EDITED |= {f"{paper}/claims": CLAIMS for paper in ("palechor2023", "vaze2022", "kim2021")}
-# where numbers stand beside words, or have other numbers of digits
-MIXED = {
-    *("split_idx", "accuracy_pct", "auroc_pct", "oscr_pct"),  # of third parties
-    *("margin", "paired", "class", "value", "right"),
-}
 
 
 def read(table):
@@ -69,32 +63,6 @@ def test_every_cell_of_what_is_edited_reads_as_its_column_does(table):
     for number, row in enumerate(rows, start=2):
         for column, pattern in EDITED[table].items():
             assert re.fullmatch(pattern, row[column] or ""), (table, number, column, row[column])
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
-def test_a_column_has_words_or_numbers_of_as_many_digits_and_percent_is_below_100(file):
-    header, rows = read(file.relative_to(PUBLISHED).with_suffix(""))
-    for column in header:
-        cells = [row[column] for row in rows if row[column]]
-        numbers = [cell for cell in cells if re.fullmatch(r"[+-]?\d+(\.\d+)?", cell)]
-        assert column in MIXED or len(numbers) in {0, len(cells)}, column
-        assert column in MIXED or len({len(n.partition(".")[2]) for n in numbers}) <= 1, column
-        assert not column.endswith("_pct") or all(0 <= float(n) <= 100 for n in numbers), column
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
-def test_files_are_plain_text_without_stray_characters(file):
-    text = file.read_bytes().decode("utf8")
-    assert text.endswith("\n")
-    assert not re.search(r"[\r\t\ufeff]|\n\n|  ", text)
-    cells = [cell for row in csv.reader(text.splitlines()) for cell in row]
-    assert all(cell == cell.strip() for cell in cells)
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
-def test_no_row_is_there_twice(file):
-    rows = file.read_text().splitlines()
-    assert len(rows) == len(set(rows))
 
 
 def test_table_2_has_each_loss_in_each_protocol_at_the_last_and_the_best_epoch():

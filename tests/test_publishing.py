@@ -31,7 +31,7 @@ def published(packed, project, tmp_path):
     return zipfile.ZipFile(tmp_path / "public.zip"), said
 
 
-def scores(folder):
+def scores():
     """Twelve known and eight unknown classes, five images each."""
     rng = np.random.default_rng(0)
     label = np.repeat(np.r_[np.arange(12), np.full(8, -2)], 5)
@@ -108,7 +108,7 @@ def test_a_card_names_no_params_file_that_says_otherwise(packed, project, tmp_pa
 
 
 def test_the_measures_are_those_of_metrics():
-    table = scores(None)
+    table = scores()
     drawn = publishing._measured(table, "max_logit")
     known, unknown = (part["max_logit"] for _, part in table.groupby(table["label"] < 0))
     value, low, high = drawn["auroc"]
@@ -118,7 +118,7 @@ def test_the_measures_are_those_of_metrics():
 
 @pytest.mark.parametrize(("left", "told"), [(-1, "Negative test images"), (0, "All test images")])
 def test_a_card_says_what_was_tested_where_nothing_was_unknown(left, told):
-    table = scores(None)
+    table = scores()
     table.loc[table["label"] < 0, ["label", "role"]] = [-1, "negative"]
     card = publishing._card("a/b", {"params": None}, table[table["label"] >= left], "0").decode()
     assert told in card
@@ -144,7 +144,7 @@ def test_without_croissants_library_one_line_says_so(packed, project, tmp_path, 
 @pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")  # rdflib's own
 def test_croissant_describes_the_list_so_that_its_library_reads_the_rows(tmp_path):
     ml = pytest.importorskip("mlcroissant")
-    classes = publishing._classes(scores(None))
+    classes = publishing._classes(scores())
     (tmp_path / "p.csv").write_bytes(classes)
     text = publishing._croissant("p", {"finished": "2026-11-24T00:00:00+00:00"}, classes)
     (tmp_path / "p.json").write_bytes(text)

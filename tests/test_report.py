@@ -96,12 +96,19 @@ def headless(project):
 
 @contextmanager
 def elsewhere(folder):
-    """A project in a folder of its own, for the fixtures of this module."""
+    """A project in a folder of its own, and little documentation: test_browser has all of it."""
     with pytest.MonkeyPatch.context() as patch:
         made = Project(folder / "project")
+        patch.setattr(report, "documents", lambda: iter([("docs/index.md", b"# Docs\n")]))
         patch.setattr(workbook, "root", lambda: made.folder)
         patch.setenv("OSNB_OUT", str(made.folder))
         yield made
+
+
+def few(patch):
+    """Claims of what is printed alone, and lists of one protocol: for what looks at neither."""
+    patch.setattr(report.claims, "SIZES", {"printed": report.claims.SIZES["printed"]})
+    patch.setattr(quickdraw, "SPLITS", {"quickdraw_p2": quickdraw.SPLITS["quickdraw_p2"]})
 
 
 @pytest.fixture(scope="module")
@@ -214,8 +221,7 @@ def test_the_benchmark_s_page_reads_what_its_notebook_saved(project, tmp_path, m
         rows.assign(protocol=where).to_csv(file, index=False)
     assert [*facts.benchmark()["results"]] == ["elsewhere"]
     monkeypatch.setenv("OSNB_OUT", str(folders["here"]))
-    one = {"quickdraw_p2": quickdraw.SPLITS["quickdraw_p2"]}
-    monkeypatch.setattr(quickdraw, "SPLITS", one)  # the results are looked at
+    few(monkeypatch)
     ((protocol, table),) = facts.benchmark()["results"].items()
     assert (protocol, [*table]) == ("here", ["task", "method", "auroc"])
     assert table["auroc"].tolist() == ["0.612 [0.51, 0.70]", "0.500 [0.51, 0.70]"]
@@ -297,11 +303,24 @@ def test_a_notebook_says_whether_it_was_executed_here(pages, built):
     assert "Not executed here" in kept.text
 
 
+def asked(page):
+    """What a page fetches from a server."""
+    return [x for x in page.fetched if re.match("(https?:)?//", x)]
+
+
+def lost(path, pages):
+    """Of a page: links and resources that lead to no file, or to no place in one."""
+    for link in [x for x in pages[path].links + pages[path].fetched if not re.match("[a-z]+:", x)]:
+        name, _, anchor = unquote(link).partition("#")
+        target = (path.parent / name.partition("?")[0]).resolve() if name else path
+        if not target.is_file() or (anchor and anchor not in pages[target].ids):
+            yield link
+
+
 @pytest.mark.slow
 def test_no_page_asks_a_server_for_anything(pages, built):
     for path, page in pages.items():
-        outside = [x for x in page.fetched if re.match("(https?:)?//", x)]
-        assert not outside, (path, outside)
+        assert asked(page) == [], path
         assert "requirejs" not in path.read_text().lower()
         assert WIDGET not in path.read_text()
     for path in built.rglob("*.css"):
@@ -309,13 +328,9 @@ def test_no_page_asks_a_server_for_anything(pages, built):
 
 
 @pytest.mark.slow
-def test_every_link_leads_to_a_file_and_to_a_place_in_it(pages, built):
-    for path, page in pages.items():
-        for link in [x for x in page.links + page.fetched if not re.match("[a-z]+:", x)]:
-            name, _, anchor = unquote(link).partition("#")
-            target = (path.parent / name.partition("?")[0]).resolve() if name else path
-            assert target.is_file(), (path, link)
-            assert not anchor or anchor in pages[target].ids, (path, link)
+def test_every_link_leads_to_a_file_and_to_a_place_in_it(pages):
+    for path in pages:
+        assert [*lost(path, pages)] == [], path
 
 
 @pytest.mark.slow
@@ -342,8 +357,9 @@ def test_equations_are_set_by_a_script_that_lies_beside_the_page(pages, built):
 
 @pytest.mark.slow
 def test_a_number_that_was_edited_is_said_to_be_and_a_run_that_is_gone_is_in_no_list(
-    built, tmp_path
+    built, tmp_path, monkeypatch
 ):
+    few(monkeypatch)
     run = workbook.out() / "runs" / NOTEBOOKS[1]
     assert (built / NOTEBOOKS[1] / "mini.html").is_file()
     shutil.move(run, tmp_path / "gone")
@@ -370,30 +386,21 @@ def test_a_notebook_without_a_heading_is_in_the_report_under_its_name(pages, bui
 
 
 @pytest.mark.slow
-def test_a_build_that_fails_says_why_and_leaves_the_report_as_it_was(built, monkeypatch):
-    monkeypatch.setattr(report, "documents", list)  # nothing but what fails, and where it is
-    monkeypatch.setattr(report, "_pages", lambda *_: [("index.md", b"# Index\n")])
-    before = {path: path.read_bytes() for path in built.rglob("*") if path.is_file()}
-    notebook = workbook.root() / "notebooks" / f"{NOTEBOOKS[0]}.ipynb"
-    good = notebook.read_text()
-    notebook.write_text(good.replace("# A fixture:", "# See [that](nowhere.md):"))
-    for _ in range(2):  # not forgotten at the second try
-        with pytest.raises(ChildProcessError, match=r"nowhere\.md"):
-            report.build()
-    assert {path: path.read_bytes() for path in built.rglob("*") if path.is_file()} == before
-    assert not [name for name in os.listdir(built.parent) if name.startswith(".report-")]
-    notebook.write_text(good)
-
-
-@pytest.mark.slow
-def test_a_report_takes_the_place_of_the_one_before(project):
+def test_a_report_replaces_the_one_before_and_a_build_that_fails_says_why_and_leaves_it(project):
     (old := project.folder / "report" / "old.html").parent.mkdir()
     old.touch()
     old.with_name("index.html").write_text(report.strange.MARKS[0])
-    pages = ("index.md", b"# Index\n"), ("new.md", b"---\norphan: true\n---\n\n# New\n")
-    made = report._site([*report.settings(), *pages], old.parent).with_name("new.html")
-    assert made.is_file()
+    index, wrong = ("index.md", b"# Index\n"), ("index.md", b"# Index\n\n[x](nowhere.md)\n")
+    made = report._site([*report.settings(), index], old.parent)
+    assert "Index" in Page(made).text
     assert not old.exists()
+    files = lambda: {x: x.read_bytes() for x in old.parent.rglob("*") if x.is_file()}  # noqa: E731
+    before = files()
+    for _ in range(2):  # not forgotten at the second try
+        with pytest.raises(ChildProcessError, match=r"nowhere\.md"):
+            report._site([*report.settings(), wrong], old.parent)
+    assert files() == before
+    assert not [name for name in os.listdir(project.folder) if name.startswith(".report-")]
 
 
 @pytest.mark.parametrize(
@@ -468,7 +475,7 @@ def imported(tmp_path_factory):
     (folder / "secret.txt").write_text("the secret of this machine")
     secret = folder / "secret.txt"
     with elsewhere(folder) as made, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report.claims, "SIZES", {"printed": report.claims.SIZES["printed"]})
+        few(patch)
         runs = begun(made).folder / "runs" / NOTEBOOKS[1]
         found = record.read(runs / "mini") | {"imported": {"archive": "x.zip"}}
         texts = {"mini": json.dumps(strange(secret))} | {f"none{i}": x for i, x in enumerate(NONE)}

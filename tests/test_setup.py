@@ -2,11 +2,12 @@
 
 import os
 import re
+import runpy
 import subprocess
-import sys
 import tomllib
+from types import SimpleNamespace
 
-import nbformat
+import nbval.kernel
 import pytest
 import yaml
 from packaging.requirements import Requirement
@@ -96,16 +97,19 @@ def test_every_notebook_is_checked_and_results_never_see_what_training_has_just_
     assert "mktemp" in train
 
 
-def test_kernels_of_nbval_take_no_port(tmp_path):
+def test_kernels_of_nbval_take_no_port(monkeypatch):
     """Of two that start together one may be given a port that the other then takes."""
-    asked = "from ipykernel.kernelapp import IPKernelApp; IPKernelApp.instance().transport"
-    told = nbformat.v4.new_output("execute_result", {"text/plain": "'ipc'"}, execution_count=1)
-    cell = nbformat.v4.new_code_cell(asked, outputs=[told], execution_count=1)
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "asks.ipynb")
-    (tmp_path / "conftest.py").write_text((ROOT / "notebooks/conftest.py").read_text())
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--nbval"]
-    done = subprocess.run([*command, tmp_path], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+
+    def start_kernel(manager, **_):
+        raise InterruptedError(manager.transport)
+
+    monkeypatch.setattr("jupyter_client.manager.KernelManager.start_kernel", start_kernel)
+    monkeypatch.setattr(nbval.kernel, "KernelManager", None)  # which is put back
+    config, ends = runpy.run_path(f"{ROOT}/notebooks/conftest.py"), []
+    config["pytest_configure"](SimpleNamespace(add_cleanup=ends.append))
+    with pytest.raises(InterruptedError, match="ipc"):
+        nbval.kernel.start_new_kernel(kernel_name="python3")
+    ends.pop()()
 
 
 def test_texts_are_held_against_scores_unless_these_are_known_to_be_others(tmp_path):

@@ -1,5 +1,6 @@
 """The scores table's contract: bytes, refusals, and runs found by what their files say."""
 
+import finished
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,18 +13,7 @@ from osnb.evidence import tables
 @pytest.fixture
 def scores():
     """Four samples: two known, a negative, an unknown."""
-    return pd.DataFrame(
-        {
-            "sample": ["a", "b", "c", "d"],
-            "source": "digits",
-            "role": ["known", "known", "negative", "unknown"],
-            "group": "",
-            "class": ["0", "1", "5", "7"],
-            "label": [0, 1, -1, -2],
-            "pred": [0, 0, 1, 1],
-            "max_softmax": [0.9, 1.0, 1 / 3, 0.5],
-        }
-    )
+    return finished.scores(0)
 
 
 @pytest.fixture
@@ -56,7 +46,7 @@ def test_what_is_read_is_what_was_written(tmp_path, scores):
     back = tables.read(tmp_path / "s.parquet")
     assert back.attrs["parameters"] == {"seed": 3}
     assert back.columns.tolist() == scores.columns.tolist()
-    assert back["max_softmax"].tolist() == scores["max_softmax"].tolist()  # to the last bit
+    assert back["max_logit"].tolist() == scores["max_logit"].tolist()  # to the last bit
 
 
 def test_equal_tables_are_equal_files(tmp_path, scores):
@@ -69,13 +59,13 @@ def test_equal_tables_are_equal_files(tmp_path, scores):
     ("change", "reason"),
     [
         (lambda s: s.drop(columns="group"), r"lacks \['group'\]"),
-        (lambda s: s.drop(columns="max_softmax"), "at least one rule"),
-        (lambda s: s.astype({"max_softmax": np.float32}), "float32"),
+        (lambda s: s.drop(columns="max_logit"), "at least one rule"),
+        (lambda s: s.astype({"max_logit": np.float32}), "float32"),
         (lambda s: s.assign(sample="a"), "'a' has several"),
         (lambda s: s.assign(role="known"), "disagree"),
         (lambda s: s.assign(label=[0, 1, -1, -3]), "got -3"),
         (lambda s: s.assign(pred=[0, 0, 1, -1]), "got -1"),
-        (lambda s: s.assign(max_softmax=[1.0, np.nan, 0, 0]), r"\['max_softmax'\] hold a NaN"),
+        (lambda s: s.assign(max_logit=[1.0, np.nan, 0, 0]), r"\['max_logit'\] hold a NaN"),
     ],
 )
 def test_a_frame_that_breaks_the_contract_is_refused_and_nothing_is_written(

@@ -481,18 +481,12 @@ def test_a_value_that_a_loss_closes_over_or_reads_is_told():
 
 
 def test_a_loss_is_the_same_in_every_process():
-    text = "def loss(out, labels):\n    return out if labels in {'a', 'b', 'c', 'd'} else 0\n"
-    text = f"{text}from osnb.train import checkpoint\nprint(checkpoint.code(loss))"
-    told = {
-        subprocess.run(
-            [sys.executable, "-c", text],
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in "12"  # of which a set's order differs
-    }
-    assert len(told) == 1
+    text = "def loss(out, labels):\n    return labels in {'a', 'b', 'c', 'd', 'e', 'f'}\n"
+    text += "from osnb.train import checkpoint\nfound = checkpoint.code(loss)\nprint(found)"
+    exec(text, here := {})
+    env = os.environ | {"PYTHONHASHSEED": "1"}  # a set's order is another one there
+    told = subprocess.run([sys.executable, "-c", text], env=env, capture_output=True, text=True)
+    assert told.stdout == f"{here['found']}\n"
 
 
 def test_weights_that_differ_in_the_last_digits_are_alike():

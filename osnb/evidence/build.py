@@ -291,6 +291,7 @@ class Draws:
     resamples: int
     splits: Mapping[str, pd.Index] = field(default_factory=dict)
     known: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
+    shared: dict[tuple[str, bytes], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     def __call__(self, rows: pd.DataFrame, name: str, run: Mapping[str, Any]) -> np.ndarray:
         """(1 + R, N) copies of each of N samples, the same for all that ask under a name.
@@ -328,18 +329,21 @@ class Draws:
         asks takes the first of its own ones, as many as it has: a draw as any other, in which a
         class has much the same number of copies whatever its role in a split.
         """
-        rng, many = (
-            np.random.default_rng(self._stream(f"{benchmark}, all splits")),
-            len(all_classes),
-        )
-        row = rng.integers(many, size=(len(copies), LONG * many))
         at = all_classes.get_indexer(classes)
-        own = np.isin(np.arange(many), at)
+        own = np.isin(np.arange(len(all_classes)), at)
+        if (key := (benchmark, own.tobytes())) not in self.shared:
+            self.shared[key] = self._counts(own, benchmark)
+        counts, enough = self.shared[key]
+        copies[enough] = counts[enough].take(at, axis=1)
+
+    def _counts(self, own: np.ndarray, benchmark: str) -> tuple[np.ndarray, np.ndarray]:
+        """(R, classes) copies of each of one's own classes; (R,) rows that were long enough."""
+        rng, many = np.random.default_rng(self._stream(f"{benchmark}, all splits")), len(own)
+        row = rng.integers(many, size=(self.resamples, LONG * many))
         taken = own[row] & (own[row].cumsum(axis=1) <= own.sum())
         drawn = (row + many * np.arange(len(row))[:, None])[taken]
         counts = np.bincount(drawn, minlength=many * len(row)).reshape(len(row), many)
-        enough = counts.sum(axis=1) == own.sum()  # else the row was too short, and apart will do
-        copies[enough] = counts[enough].take(at, axis=1)
+        return counts, counts.sum(axis=1) == own.sum()  # in the others, apart will do
 
 
 def _measured(

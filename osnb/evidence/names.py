@@ -114,7 +114,8 @@ def method_name(method: str, regime: str, rule: str) -> str:
 
     On the plain network the rule is the method (MSP, MLS, energy, ...), except that MSP is what
     every paper calls the baseline. A network that is a method keeps its name under the rule that
-    its paper reads it by, else the rule is named behind a comma. OSRCI by OpenMax is G-OpenMax.
+    its paper reads it by, else the rule is named behind a comma. OSRCI by OpenMax is
+    called G-OpenMax, whose own images another generator makes.
     """
     if (method, regime) == ("softmax", "baseline"):
         return RULES[rule]

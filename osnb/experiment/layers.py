@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +66,13 @@ def benchmark(name: str, size: str) -> dict[str, Any]:
     if "roles" not in settings["protocol"]:
         what = settings["protocol"]["name"]
         raise ValueError(f"{file}: protocol must be roles_csv in a file of one's own; got {what!r}")
-    with (file.parent / settings["protocol"]["roles"]).open(encoding="utf-8-sig") as roles:
-        negatives = any(
-            (row.get("role") or "").strip() == "negative"
-            for row in csv.DictReader(roles, skipinitialspace=True)
-        )
+    roles = file.parent / settings["protocol"]["roles"]
+    try:
+        text = roles.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{roles} is no csv file in UTF-8: {error}") from None
+    rows = csv.DictReader(StringIO(text, newline=""), skipinitialspace=True)
+    negatives = any((row.get("role") or "").strip() == "negative" for row in rows)
     return base | {"negatives": negatives}
 
 

@@ -138,10 +138,10 @@ def parts(experiment: "Experiment", machine: "Machine") -> Parts:
     images = _images(settings, machine)
     name, options = layers.named(settings["protocol"])
     make = protocols.PROTOCOLS.bind(name, **options, split=settings["split"])
-    classes = make(available=set(images.rows["wnid"]))
+    classes = make(available=set(images.rows["wnid"].unique()))
     if other := settings.get("external"):
         others = protocols.PROTOCOLS.bind(other, split=settings["split"])
-        others = others(available=set(images.rows["wnid"]))
+        others = others(available=set(images.rows["wnid"].unique()))
         classes = protocols.with_negatives(classes, others)
     divide = VALIDATION[settings["validation"]]
     shared = {"seed": settings["seed"], "threads": machine.workers}

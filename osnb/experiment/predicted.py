@@ -1,6 +1,7 @@
 """What weights that are there already say of any test set, or of new images; nothing is trained."""
 
 import re
+import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from osnb.experiment.examined import answered, called
 from osnb.experiment.parts import STILL, Parts, sized
 from osnb.experiment.scored import Scores
 from osnb.experiment.trained import members, normalised
+from osnb.scores.own import shares
 from osnb.train.forward import first_look
 
 if TYPE_CHECKING:
@@ -87,6 +89,8 @@ def loaded(
     ]
     if model:
         answered(model, "a network, with images (N, C, S, S)", pairs[0][0], parts)
+        for note in shares(first_look(pairs[0][0], parts.test)[0].logits.cpu().numpy()):
+            print(f"{model}: {note}", file=sys.stderr)
     pairs = [(one, other if _alike(one, other, parts) else one) for one, other in pairs]
     whole, still = (nn.ModuleList(x) if len(x) > 1 else x[0] for x in zip(*pairs, strict=True))
     return Scores(whole, parts, Path(files[0]).parent, still=still)

@@ -8,6 +8,7 @@ and small ones on data that ships with the package, `making` the ways in which s
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
+from unicodedata import normalize
 
 import pandas as pd
 
@@ -65,11 +66,18 @@ def roles_csv(*, roles: Path, available: Iterable[str] | None = None) -> pd.Data
     kept = rows[rows["role"] != OUT].rename(columns={"class": "wnid"})
     sides = {"no role": there - set(rows["class"]), "no images": set(kept["wnid"]) - there}
     if wrong := [f"{', '.join(sorted(names)[:5])}: {why}" for why, names in sides.items() if names]:
-        raise ValueError(f"{roles}: {'; '.join(wrong)}. The role {OUT} leaves a class out")
+        how = f"The role {OUT} leaves a class out"
+        if set.intersection(*({_form(name) for name in names} for names in sides.values())):
+            how = "Two differ only in blanks or in how an accent is stored: rename the folder"
+        raise ValueError(f"{roles}: {'; '.join(wrong)}. {how}")
     if "unknown" not in set(kept["role"]):
         raise ValueError(f"{roles}: no class is unknown, and nothing could be tested")
     about = {"name": kept["wnid"], "source": "", "bin": kept["group"], "order": range(len(kept))}
     return rows_of("roles of a csv file", kept.assign(**about), None)
+
+
+def _form(name: str) -> str:
+    return normalize("NFC", name.strip())
 
 
 def read_csv(file: Path, *needed: str) -> pd.DataFrame:
@@ -86,7 +94,7 @@ def read_csv(file: Path, *needed: str) -> pd.DataFrame:
     if lacking := [name for name in needed if name not in table]:
         raise ValueError(
             f"{file} needs the columns {', '.join(needed)}; it lacks {', '.join(lacking)} "
-            f"and has {', '.join(table)}"
+            f"and has {', '.join(table)}" + "; separate cells by commas" * (";" in table.columns[0])
         )
     table = table.apply(lambda column: column.str.strip())
     if table.empty or (table[list(needed)] == "").any(axis=None):

@@ -249,7 +249,7 @@ def images(
     Raises:
         ValueError: a split is none of train, val and test, or a class has too few images.
     """
-    splits = set(files["split"])
+    splits = set(files["split"].unique())
     if other := splits - set(SPLITS):
         raise ValueError(f"need the splits train, val and test; got {', '.join(sorted(other))}")
     by_wnid = classes.set_index("wnid")[["role", "label"]]
@@ -296,6 +296,8 @@ def _require(least: int, split: str, classes: pd.DataFrame, rows: pd.DataFrame) 
         raise ValueError(
             f"{describe(classes)} needs {least} {split} images or more of each of {len(sizes)} "
             f"classes; {first} has {few.iloc[0]}{more}: leave such classes out"
+            + " (validation has a fifth of train where it has none of its own)"
+            * (split == "train")
         )
 
 

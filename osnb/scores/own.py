@@ -124,8 +124,7 @@ def _of_network(
         if known:
             raise ValueError(f"known={known} counts logits or texts, and there are none")
         return {}, 0
-    if (logits >= 0).all() and np.allclose(logits.sum(axis=1), 1, atol=ROUNDED):
-        notes.append(SHARES)
+    notes += shares(logits)
     known = known or logits.shape[1]
     table = _computed(logits, label, known)
     if compared:
@@ -133,6 +132,12 @@ def _of_network(
     if compared and logits.shape[1] > known:
         table["neglabel"] = READ["log_odds"](Outputs(logits), known=known)
     return table, known
+
+
+def shares(logits: np.ndarray) -> list[str]:
+    """What there is to say of logits (N, C) that seem to be probabilities."""
+    alike = (logits >= 0).all() and np.allclose(logits.sum(axis=1), 1, atol=ROUNDED)
+    return [SHARES] if alike else []
 
 
 def _ids(columns: Mapping[str, np.ndarray], label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -216,6 +221,8 @@ def _needs(name: str, columns: Mapping[str, np.ndarray]) -> str:
     """What is missing, what there is, and the names that were perhaps meant."""
     near = get_close_matches(name, columns, n=1)
     hint = f" (is it {near[0]}?)" if near else ""
+    if len(columns) == 1 and ";" in next(iter(columns)):
+        hint = ", and commas between columns"
     return f"needs a column {name}{hint}; there are: {', '.join(columns) or 'none'}"
 
 

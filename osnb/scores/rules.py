@@ -301,9 +301,10 @@ def openmax(
 
     and P is the softmax over z' and z_unknown. Among equal logits the first ranks first.
 
-    With one column more than known classes this is G-OpenMax (Ge et al. 2017): column K has
-    learnt generated images, whose label here is NEGATIVE. It is calibrated as a class like any
-    other, and P(unknown) is then its P and that of z_unknown together.
+    With one column more than known classes this is the rule of G-OpenMax (Ge et al. 2017): column
+    K has learnt generated images (here OSRCI's, not theirs), whose label is NEGATIVE. It is
+    calibrated as a class like any other, and P(unknown) is then its P and that of z_unknown
+    together.
 
     In CROSR (Yoshihashi et al. 2019) distances are between features, which hold the logits and
     the latent numbers:

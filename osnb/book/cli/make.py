@@ -270,8 +270,12 @@ def at_home(files: list[Path]) -> None:
 
 def here(folder: Path) -> None:
     """Write under the working folder: if $OSNB_OUT names none, or if one's own files lie here."""
-    if not os.environ.get("OSNB_OUT") or folder.resolve() == Path.cwd().resolve():
-        os.environ["OSNB_OUT"] = str(Path.cwd())
+    told, cwd = os.environ.get("OSNB_OUT"), Path.cwd()
+    if not told or folder.resolve() == cwd.resolve():
+        if told and Path(told).resolve() != cwd.resolve():
+            where = f"runs of your own files lie under {cwd}, not under OSNB_OUT={told}"
+            print(f"{where}: unset it to see them", file=sys.stderr)
+        os.environ["OSNB_OUT"] = str(cwd)
 
 
 def _files(texts: list[str]) -> list[Path]:
