@@ -516,6 +516,9 @@ def test_a_run_of_a_job_of_slurm_that_ends_is_finished_by_the_next(several, dask
     words = ("--scheduler", dask.address, "--tls", certificates, "--json", "-")
     process = several.start("reproduce", *words)
     pids = kernel(several, 0)
+    open_ = [x.laddr for x in psutil.Process(victim.pid).net_connections() if x.status == "LISTEN"]
+    ports = {x.port for x in open_ if x.ip != "127.0.0.1"}
+    assert len(ports) == 1, open_  # for tasks, over TLS; dask's web page would be another
     victim.terminate()  # as at its walltime
     victim.wait(LONG)
     dask.job(certificates)
