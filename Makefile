@@ -72,10 +72,10 @@ teach: $(READY) ## open JupyterLab at the notebooks themselves, with solutions a
 	$(BIN)/jupyter lab $(ROOT) --LabApp.default_url=/lab/tree/notebooks/README.md
 
 golden: $(READY) ## for developers: write anew the goldens that have changed
-	$(BIN)/python -m osnb.book.goldens
+	$(BIN)/python -m tests.tools.goldens
 
 outputs: reproduce ## for developers: keep the miniatures' outputs in notebooks/
-	$(BIN)/osnb outputs
+	$(BIN)/python -m tests.tools.outputs
 
 # pip-audit ends with 1 both for a hole and where it could ask nobody: the latter is said
 HOLES := --strict --no-deps --disable-pip --progress-spinner off --requirement requirements.lock

@@ -265,10 +265,7 @@ def _by_weights(weight: Tensor) -> Tensor:
     return sums[0] / sums[1]
 
 
-DIVISIONS = Catalogue(
-    rows=lambda weight: 1.0,  # noqa: ARG005
-    weights=_by_weights,
-)
+DIVISIONS = Catalogue(rows=lambda _: 1.0, weights=_by_weights)
 
 LOSSES = Catalogue(
     softmax=softmax,

@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 
+from osnb.base import workbook
+
 SOLUTION = """fpr = (unknown[:, None] >= known).mean(axis=0)
 accepted = np.flatnonzero(fpr <= 0.5)
 return correct[accepted].sum() / len(known)"""
@@ -68,6 +70,13 @@ def put(folder, name="50_work", **changes):
     path = folder / "notebooks" / f"{name}.ipynb"
     path.write_text(json.dumps(notebook(**changes), indent=1))
     return path
+
+
+def graded(notebook):
+    """The cells of a notebook that are graded and those that grade, by their names."""
+    file = workbook.root() / "notebooks" / f"{notebook}.ipynb"
+    cells = [x for x in json.loads(file.read_text())["cells"] if "nbgrader" in x["metadata"]]
+    return {x["metadata"]["nbgrader"]["grade_id"]: "".join(x["source"]) for x in cells}
 
 
 def ran(*words, cwd=None, **env):

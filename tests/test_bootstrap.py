@@ -214,31 +214,6 @@ def test_the_spread_of_auroc_is_delongs(digits):
     assert (low, high) == pytest.approx((value - width, value + width), abs=width / 8)
 
 
-@pytest.mark.parametrize(("known", "unknown"), [(40, 400), (300, 90), (50, 50)])
-def test_a_balanced_test_set_has_the_smaller_sides_size_on_both(known, unknown):
-    rng = np.random.default_rng(0)
-    first, second = rng.normal(1, 1, known), rng.normal(0, 1, unknown)
-    right = rng.random(known) < 0.8
-    weights = metrics.balanced_weights(known, unknown, seed=3)
-    assert [w[1].sum() for w in weights] == [min(known, unknown)] * 2
-    assert [w[0].tolist() for w in weights] == [[1] * known, [1] * unknown]
-    small = [w[1] for w in weights if w.shape[1] == min(known, unknown)]
-    assert all((w == 1).all() for w in small)
-    found = metrics.bootstrap_summary(first, right, second, weights=weights)
-    copies = [
-        np.repeat(x, w[1])
-        for x, w in zip((first, right, second), (weights[0], *weights), strict=True)
-    ]
-    assert found["auroc"][1] == pytest.approx(metrics.auroc(copies[0], copies[2]))
-    assert found["average_precision"][0] == pytest.approx(metrics.average_precision(first, second))
-    assert metrics.balanced_weights(known, unknown, seed=3)[0].tolist() == weights[0].tolist()
-
-
-def test_no_test_set_is_balanced_without_samples():
-    with pytest.raises(ValueError, match="both sides; got 0 and 3"):
-        metrics.balanced_weights(0, 3, seed=0)
-
-
 def test_intervals_hold_the_truth_as_often_as_they_say():
     truth, rng, hits = norm.cdf(1 / 2**0.5), np.random.default_rng(0), 0
     for trial in range(300):

@@ -1,16 +1,17 @@
 """The capstones: what they train with, and that their judge tells better from worse."""
 
-import json
+import sys
+import warnings
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from coursework import graded
 from scipy import stats
 
 from osnb import losses, metrics, scores
-from osnb.base import workbook
 from osnb.base.labels import NEGATIVE, UNKNOWN
 from osnb.teach import capstone, exercise
 
@@ -133,6 +134,16 @@ def test_any_gain_that_reaches_the_margin_on_hidden_seeds_passes_and_is_said_wit
 def test_a_gain_below_the_margin_or_by_luck_is_refused(gains):
     with pytest.raises(AssertionError, match=r"over 8 hidden seeds; needed \+0.050"):
         capstone.require(measured(*gains), seed=7, margin=0.05, what="gain")
+
+
+def test_what_is_measured_may_warn_and_say_what_goes_wrong_without_losing_points(capsys):
+    def loud(seed):
+        print("epoch 1", file=sys.stderr)
+        warnings.warn("a copy of a tensor", stacklevel=1)
+        return 0.5, 0.6 + np.log(np.zeros(1)).clip(0)[0]
+
+    capstone.require(loud, seed=7, margin=0.05, what="gain")
+    assert capsys.readouterr().err == ""
 
 
 def test_the_table_has_a_row_for_each_test_image(asked):
@@ -263,13 +274,6 @@ def test_made_up_outputs_hold_every_class_five_times_or_more():
         assert len(logits) == len(features)
         assert len(seen) == len(labels)
         assert np.bincount(labels, minlength=5).min() >= 5
-
-
-def graded(notebook):
-    """The cells of a notebook that are graded and those that grade, by their names."""
-    file = workbook.root() / "notebooks" / f"{notebook}.ipynb"
-    cells = [x for x in json.loads(file.read_text())["cells"] if "nbgrader" in x["metadata"]]
-    return {x["metadata"]["nbgrader"]["grade_id"]: "".join(x["source"]) for x in cells}
 
 
 def test_a_loss_that_trains_well_and_is_not_equation_5_gets_no_points(monkeypatch):

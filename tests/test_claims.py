@@ -89,6 +89,46 @@ def test_a_call_is_the_mean_over_the_rows_with_these_keys_and_says_which_it_used
     assert evidence.unread().read() == []
 
 
+def test_a_call_takes_the_mean_over_seeds_before_that_over_splits():
+    rows = [("0", 1.0), ("0", 2.0), ("0", 3.0), ("1", 6.0)]
+    named = [{"run": f"r{i}", "split": split, "x": x} for i, (split, x) in enumerate(rows)]
+    assert made(named)("x").tolist() == [4.0]
+
+
+def test_methods_are_compared_on_the_splits_that_all_of_them_have():
+    common = {"place": "cub", "network": "n", "benchmark": "ssb_cub", "size": "tiny", "source": ""}
+    numbers = [("mls", "0", 0.5), ("mls", "1", 0.9), ("arpl+", "0", 0.6), ("arpl+", "1", 0.8)]
+    rows = [
+        {"run": name + split, **common, "printed": name, "split": split, "task": task, "oscr": x}
+        for name, split, x in numbers
+        for task in ("easy", "hard")
+    ]
+    assert answer("vaze-ssb-oscr", "cub", made(rows))["number"] == pytest.approx(0)
+    found = answer("vaze-ssb-oscr", "cub", made(rows[:6]))
+    assert found["number"] == pytest.approx(-0.1)  # over all splits of MLS it would be +.1
+    assert found["runs"] == "arpl+0, mls0"
+    lone = answer("vaze-ssb-oscr", "cub", made([*rows[:2], *rows[6:]]))
+    assert (lone["answer"], lone["runs"]) == (
+        "undecided",
+        "no split of ssb_cub has all of its methods",
+    )
+
+
+def test_best_on_every_far_set_needs_every_far_set_and_says_which_were_read():
+    common = {"place": "cifar", "network": "n", "benchmark": "cifar40", "split": "0", "seed": "0"}
+    common |= {"task": "far", "size": "paper"}
+    rows = [
+        {"run": name, **common, "printed": name, "source": of, "auroc": 0.9 - 0.4 * (name != "oe")}
+        for of in ("svhn", "lsun-fix", "gaussian noise", "dtd")
+        for name in METHODS
+    ]
+    whole = answer("kim-oe-far", "cifar", made(rows))
+    assert whole["number"] == pytest.approx(0.4)
+    assert whole["runs"].endswith("; far sets: dtd, gaussian noise, lsun-fix, svhn")
+    some = answer("kim-oe-far", "cifar", made(rows[len(METHODS) :]))
+    assert (some["answer"], some["runs"]) == ("undecided", "not run on: svhn")
+
+
 @pytest.mark.parametrize(
     ("measure", "where", "text"),
     [
@@ -887,8 +927,9 @@ def test_odin_of_fewer_networks_than_openmax_decides_nothing():
 def test_an_answer_that_the_noise_of_one_training_turns_is_none(size, far, noise, seeds, ours):
     of = {"size": size, "place": "cifar", "task": "far"}
     others, noisy = [name for name in METHODS if name != "oe"], claims.NOISE[0]
-    rows = [(*x, 0.8, n) for x in itertools.product(others, ("dtd", noisy)) for n in (0, 1)]
-    rows += [("oe", x, auroc, n) for n in seeds for x, auroc in (("dtd", far), (noisy, noise))]
+    sets = dict.fromkeys(("dtd", "svhn", "lsun-fix"), far) | {noisy: noise}
+    rows = [(*x, 0.8, n) for x in itertools.product(others, sets) for n in (0, 1)]
+    rows += [("oe", x, auroc, n) for n in seeds for x, auroc in sets.items()]
     world = [of | {"run": f"{x}{n}", "printed": x, "source": s, "auroc": y} for x, s, y, n in rows]
     row = answer("kim-oe-far", "cifar", made(world))
     words = across.ILLUSTRATED if size == "mini" else across.DECIDED

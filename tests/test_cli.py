@@ -660,21 +660,6 @@ def test_a_dry_run_counts_the_runs_that_lack_their_data(project, monkeypatch):
     assert f"2 of them would fail without their data: {needs}" in out.splitlines()[-1]
 
 
-def test_outputs_are_kept_of_default_runs_that_are_done(works, project):
-    source = project.folder / "notebooks" / "00_works.ipynb"
-    before = source.read_text()
-    assert "its run small is not done" in osnb("outputs")[1]
-    assert source.read_text() == before
-    osnb("run", works)
-    assert "outputs kept" in osnb("outputs")[1]
-    assert json.loads(source.read_text())["cells"][-1]["execution_count"] == 4
-
-
-def test_outputs_of_other_values_than_the_defaults_are_not_kept(works):
-    works.write_text("run: small\nseed: 3\n")
-    assert "sets other values than the notebook's defaults" in osnb("outputs")[1]
-
-
 # Lists
 
 

@@ -1,6 +1,7 @@
 """The course: what students get holds no solution, what lecturers get grades it."""
 
 import ast
+import copy
 import hashlib
 import html
 import json
@@ -10,6 +11,7 @@ import shutil
 import sys
 import zipfile
 from functools import partial
+from types import SimpleNamespace as Some
 
 import nbformat
 import pytest
@@ -315,9 +317,11 @@ def test_a_leak_stops_the_copy_and_leaves_nothing(work, tmp_path):
 @pytest.fixture
 def packed(work, tmp_path):
     code, out, _ = osnb("--bundle", "--out", tmp_path / "b.zip")
+    checked = osnb("--check", tmp_path / "b.zip")[1]
     assert code == 0
     assert "no report in it" in out
     assert "no wheels in it" in out
+    assert re.findall(r"\d+ files", out) == re.findall(r"\d+ files", checked)
     return tmp_path / "b.zip"
 
 
@@ -561,7 +565,7 @@ def short(work, tmp_path, monkeypatch):
     monkeypatch.setattr(workbook, "PACKAGE", PACKAGE)
     monkeypatch.setattr(course.copies.slides, "build", lambda folder: folder.mkdir())
     (work / "notebooks" / "LECTURER.md").write_text("for the lecturer")
-    (tmp_path / "l.csv").write_text("id,first_name\nada,Ada\nblaise,Blaise\n")
+    (tmp_path / "l.csv").write_text("id,first_name\nada,Ada\nblaise,Blaise\n", "utf-8-sig")
     words = ["--term", SECRET, "--learners", tmp_path / "l.csv", "--out", tmp_path / "T"]
     assert osnb(*words)[0] == 0
     return tmp_path / "T"
@@ -576,8 +580,52 @@ def test_a_term_has_solutions_with_its_own_seeds_quizzes_exam_and_print(short):
     assert LINE not in (short / "notebooks" / "50_work.ipynb").read_text()
     for name in ("exam/exam.md", "exam/rubric.md", "print/ten_samples.html", "nbgrader_config.py"):
         assert (short / name).is_file()
+    assert (short / "learners.csv").read_bytes() == b"id,first_name\nada,Ada\nblaise,Blaise\n"
     quizzes = [short / "quizzes" / who / "session_01" / "quiz.ipynb" for who in ("ada", "blaise")]
     assert len({path.read_text() for path in quizzes}) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("id,first_name\nzoe,Zoë\n".encode("cp1252"), "can't decode byte"),
+        (b"id,first_name\nada,Ada\nzoe,Zoe,zoe@example.org\n", "Expected 2 fields in line 3"),
+        (b"id,first_name\nzoe,Zoe,zoe@example.org\n", "a row has more fields than the first line"),
+        (b"", "No columns to parse"),
+    ],
+)
+def test_learners_that_cannot_be_read_are_refused_with_file_and_remedy(tmp_path, content, reason):
+    (tmp_path / "l.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=reason) as caught:
+        term.learners(tmp_path / "l.csv")
+    assert str(caught.value).startswith(f"{tmp_path / 'l.csv'} cannot be read (")
+    assert 'save it as "CSV UTF-8"' in str(caught.value)
+
+
+def test_a_hand_in_that_lacks_a_grade_has_no_mark_and_is_named(tmp_path, monkeypatch, capsys):
+    from osnb.teach.course.grades import Platforms
+
+    def student(who):
+        return Some(id=who, first_name="", last_name="", email="", lms_user_id="")
+
+    def submission(who, *grades):
+        """Of a notebook whose checks have these grades: by nbgrader, by a person."""
+        part = Some(name="50_work")
+        part.grades = [
+            Some(name=f"f{i}-check", notebook=part, auto_score=auto, manual_score=manual)
+            for i, (auto, manual) in enumerate(grades)
+        ]
+        return Some(student=student(who), notebooks=[part], score=3.0)
+
+    handed_in = [submission("ada", (2, None), (None, 1)), submission("carl", (None, None), (3, 0))]
+    session = Some(name="session_01", max_score=4, submissions=handed_in)
+    students = [student(who) for who in ("ada", "carl", "dora")]
+    monkeypatch.chdir(tmp_path)
+    Platforms().export(Some(assignments=[session], students=students))
+    said = "carl, session_01: no mark, since f0-check of 50_work has no grade\n"
+    assert capsys.readouterr().out == said
+    lines = (tmp_path / "moodle.csv").read_text().splitlines()
+    assert [line.split(",")[-1] for line in lines[1:]] == ["3.0", "", ""]
 
 
 @pytest.mark.parametrize("path", ["two hours", "one day", "one term"])
@@ -667,3 +715,44 @@ def test_nbgrader_gives_each_what_is_due_with_which_and_why(short, tmp_path):
     assert lines[0] == "Student,ID,SIS Login ID,Section,session_01"
     assert lines[1].strip().startswith("Points Possible,")
     assert (short / "moodle.csv").read_text().splitlines()[1] == "ada,Ada,,,2.0"
+
+
+def handed_in(short, who, change=lambda cells: None):
+    """Put the solved notebook into a folder of hand-ins, as `change` leaves its cells."""
+    home = short / "submitted" / who / "session_01"
+    home.mkdir(parents=True, exist_ok=True)
+    made = json.loads((short / "solutions" / "session_01" / "50_work.ipynb").read_text())
+    change(made["cells"])
+    (home / "50_work.ipynb").write_text(json.dumps(made))
+
+
+def check_cells(cells):
+    return [x for x in cells if x["metadata"].get("nbgrader", {}).get("grade")]
+
+
+@pytest.mark.slow
+def test_nbgrader_goes_on_after_a_copied_cell_and_a_stranger_and_forgets_an_earlier_mark(
+    short, tmp_path
+):
+    from nbgrader.api import Gradebook
+
+    def step(words):
+        return ran(sys.executable, "-c", NBGRADER, *words, cwd=short, **more)
+
+    def scores():
+        with Gradebook(f"sqlite:///{short / 'gradebook.db'}", "osnb") as grades:
+            grade = partial(grades.find_grade, "my_ccr-check", "50_work", "session_01")
+            return {x.id: grade(x.id).auto_score for x in grades.students}
+
+    more = {"PYTHONPATH": str(short), "HOME": str(tmp_path), "PATH": os.defpath, "OSNB_OUT": ""}
+    handed_in(short, "ada", lambda cells: cells.extend(copy.deepcopy(check_cells(cells))))
+    handed_in(short, "blaise")
+    assert step(STEPS[:3]).returncode == 0
+    assert scores() == {"ada": 1, "blaise": 1}
+    handed_in(short, "blaise", lambda cells: cells.remove(*check_cells(cells)))
+    (short / "submitted" / "ada").rename(short / "submitted" / "Ada Lovelace")
+    done = step(["autograde session_01 --force"])
+    assert "No student with ID 'Ada Lovelace' exists" in done.stderr
+    assert scores() == {"ada": 1, "blaise": None}
+    done = step(STEPS[-1:])
+    assert "blaise, session_01: no mark, since my_ccr-check of 50_work has no" in done.stdout

@@ -4,11 +4,13 @@ Packages are missing in environments of their own: a venv whose packages are lin
 this one, but for some. Read-only folders and full disks are mounts that only one process sees.
 """
 
+import ast
 import json
 import re
 import shutil
 import sys
 import sysconfig
+import tempfile
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -266,11 +268,14 @@ def test_results_are_tried_where_runs_write_them(tmp_path, monkeypatch):
     assert doctor.disk()[0].found.endswith(str(tmp_path))
     installed.mkdir(parents=True)
 
-    def probe(place):
-        if place == installed:
-            raise PermissionError(13, "Permission denied")
+    temporary = tempfile.NamedTemporaryFile
 
-    monkeypatch.setattr(doctor, "_probe", probe)
+    def refused(*, dir, prefix):
+        if dir == installed:
+            raise PermissionError(13, "Permission denied")
+        return temporary(dir=dir, prefix=prefix)
+
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", refused)
     assert states(doctor.write_access(), "fail") == []
     assert states(doctor.write_access(), "warn") == ["write: project folder"]
     monkeypatch.setattr(workbook, "root", lost)
@@ -320,6 +325,16 @@ def test_an_old_python_is_told_what_to_install(monkeypatch):
     monkeypatch.setattr(doctor, "OLDEST", (9, 9))
     assert doctor.python().state == doctor.FAIL
     assert "Python 9.9" in doctor.python().advice
+
+
+def test_a_python_that_cannot_read_the_package_is_told_what_to_install():
+    ast.parse(Path(doctor.__file__).read_text(), feature_version=(3, 8))
+    code = "import runpy, sys; sys.version_info = (3, 9, 2); sys.modules['osnb.base'] = None\n"
+    code += "runpy.run_module('osnb.teach.doctor', run_name='__main__')"
+    done = ran(sys.executable, "-P", "-c", code, **OWN)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith(f". {doctor.newer()}\n")
+    assert "Install Python 3.11.5 or newer" in done.stderr
 
 
 def test_the_oldest_python_is_the_same_wherever_it_is_stated_and_serves_the_lock():

@@ -401,6 +401,20 @@ def test_short_trainings_of_size_paper_are_said_and_no_others():
     assert kim2021.labelled(found, short)["trained"].tolist() == ["epochs 40 of 200", ""]
 
 
+def test_what_far_sets_of_photographs_lack_is_said_in_tables_and_beside_the_set():
+    runs = tables.collect("31_kim_train", "paper").query("benchmark == 'cifar40'")
+    lacking = kim2021.lacking(names.in_print(runs[:1], "kim2021"))["cifar"]
+    assert lacking["DTD"] == "10 of 47 classes of DTD"
+    assert {*lacking["CIFAR-based (all)"].split()} == {"without", "SVHN,", "LSUN-FIX"}
+    assert kim2021.lacking(names.in_print(runs[:1].assign(size="mini"), "kim2021")) == {}
+    rows = pd.DataFrame({"place": ["cifar", "imagenet"], "printed": "oe", "source": ["dtd", "all"]})
+    own = kim2021.named(rows, size="paper", lacking={"cifar": lacking})["own"]
+    assert own.tolist() == [lacking["DTD"], "ImageNet-based (all)"]
+    table = kim2021.labelled(rows, {}, lacking={"cifar": lacking})
+    assert table["far sets"].tolist() == [", ".join(lacking.values()), ""]
+    assert "trained" not in table
+
+
 def test_a_method_in_bfloat16_is_said_row_by_row():
     runs = pd.DataFrame(
         {"method": ["edl", "oe", "softmax"], "place": ["cifar", "imagenet", "cifar"]}
@@ -606,6 +620,8 @@ def test_a_class_has_much_the_same_copies_in_each_split_whatever_its_role():
         assert copies.mean(axis=0) == pytest.approx(np.ones(8), abs=0.05)
         assert copies.var(axis=0) == pytest.approx(np.full(8, 0.75), abs=0.06)
     assert np.corrcoef(known[:, 4], unknown[:, 0])[0, 1] > 0.6  # class 3 in both
+    copies = draws(rows.assign(source="in the last run alone"), "far", run)
+    assert (copies.sum(axis=1) == len(rows)).all()
     apart = build.Draws("class", 0, many)
     drawn = [apart(part, name, run)[1:] for part, name in ((rows[:8], "k"), (rows[4:], "u"))]
     assert abs(np.corrcoef(drawn[0][:, 4], drawn[1][:, 0])[0, 1]) < 0.05
@@ -670,6 +686,9 @@ def test_inside_splits_counts_what_enters_and_has_an_interval_from_three_splits_
     assert row.rho == pytest.approx(np.mean(rhos))
     assert np.isfinite([row.low, row.high]).all() == has_ends
     assert row.pooled_low < row.pooled < row.pooled_high
+    if has_ends:  # one draw in 27 has a split three times
+        (row,) = inside_splits(points[split < 3], seed=1, resamples=1000).itertuples()
+        assert (row.low, row.high) == pytest.approx((min(rhos), max(rhos)))
     (row,) = inside_splits(points[split < 2], seed=1, resamples=50).itertuples()
     assert np.isfinite([row.rho, row.pooled]).all()
     assert np.isnan([row.low, row.high, row.pooled_low, row.pooled_high]).all()
@@ -781,7 +800,12 @@ def test_results_on_drawings_are_means_over_splits_of_drawings_alone(tmp_path):
         accuracy.append((known["pred"] == known["label"]).mean())
     looking = made[0] | {"regime": "norms", "path": "nowhere"}
     runs = pd.DataFrame([*made, looking])
-    table = drawings.results(runs, unit="class", seed=0, resamples=200)
+    numbers = drawings.numbers(runs, unit="class", seed=0, resamples=200)
+    table = drawings.results(numbers)
+    (gap,) = drawings.gaps(numbers, "MLS", runs=runs["run"]).to_dict("records")
+    assert (gap["protocol"], gap["less"]) == ("kim", "MSP")
+    assert gap["number"] == pytest.approx(1 - 2 * np.mean(aurocs))
+    assert gap["low"] < gap["number"] < gap["high"] < 0
     row, last = table.to_dict("records")
     assert last["method"] == "MLS"
     assert last["oscr"] < row["oscr"]

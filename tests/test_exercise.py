@@ -1,13 +1,17 @@
 """The self-checks say one of five things, hint at the rule followed, and raise nothing."""
 
+import ast
+import sys
 import warnings
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from coursework import graded
 
-from osnb import metrics
+from osnb import metrics, protocols
+from osnb.protocols import hierarchy
 from osnb.teach import exercise
 
 RIGHT = ["right: the same on 50 random inputs"]
@@ -203,10 +207,11 @@ def test_both_get_inputs_that_the_other_has_not_changed(capsys):
 def test_warnings_of_either_stay_silent(capsys):
     def noisy(*arguments):
         warnings.warn("loud", stacklevel=1)
+        print("louder", file=sys.stderr)
         return np.array([1.0, 0.0]) / 0  # inf and nan
 
-    assert verdict(capsys, noisy, noisy) == RIGHT
-    assert capsys.readouterr().err == ""
+    exercise.check(noisy, noisy, inputs=exercise.scores)
+    assert capsys.readouterr() == (f"{RIGHT[0]}\n", "")
 
 
 def test_the_same_seed_shows_the_same_input(capsys):
@@ -256,7 +261,43 @@ def test_a_ranking_ties_right_with_wrong_and_more_than_two():
     assert max(map(len, ties)) > 2
 
 
+def test_a_function_that_ends_python_is_told_so(capsys):
+    def stop():
+        sys.exit("enough")
+
+    assert verdict(capsys, stop, lambda: 1, nothing)[0] == "raised SystemExit: enough"
+    (line,) = verdict(capsys, lambda: 1, stop, nothing)
+    assert line == "cannot be checked: SystemExit: enough"
+
+
 # Hidden tests and quizzes
+
+
+@pytest.mark.parametrize(
+    ("notebook", "name", "functions"),
+    [
+        ("01_curves", "metrics", ["my_oscr", "my_fpr95", "my_interval"]),
+        ("10_palechor_protocols", "rules", ["my_distance", "my_roles"]),
+    ],
+)
+def test_a_function_that_is_gone_or_ends_python_costs_its_own_point_alone(
+    capsys, notebook, name, functions
+):
+    cells = graded(notebook)
+    *shown, hidden = ast.parse(cells[f"{name}-check"]).body
+    for lost in functions:
+        for kind in ("is not defined", "raised SystemExit"):
+            space = {"np": np, "partial": partial, "exercise": exercise, "metrics": metrics}
+            space |= {"hierarchy": hierarchy, "protocols": protocols, "seed": 0}
+            exec(cells[name], space)
+            space[lost] = lambda *given: sys.exit()
+            if kind == "is not defined":
+                del space[lost]
+            exec(ast.unparse(shown), space)
+            assert eval(ast.unparse(hidden), space) == len(functions) - 1
+            lines = capsys.readouterr().out.splitlines()
+            assert sum(kind in line for line in lines) == 2  # of the check and of the hidden test
+            assert lines.count(*RIGHT) == len(functions) - 1
 
 
 def slowly(known, correct, unknown):

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from osnb.evidence import gallery, tables
+from tests.tools import pages
 
 
 def stamp(folder, name, headline, size="mini", run="mini"):
@@ -54,12 +55,12 @@ def test_every_artefact_has_a_row_for_each_run_that_made_it(tmp_path):
     made = found[found["part"] == "Table 2a"]
     assert made[["run", "ours"]].to_numpy().tolist() == [["mini", "0.250"], ["tiny", "0.750"]]
     assert (found.loc[found["part"] != "Table 2a", "run"] == "").all()
-    (row,) = gallery.rows(tmp_path, "palechor2023").to_dict("records")
+    (row,) = pages.rows(tmp_path, "palechor2023").to_dict("records")
     assert (row["artefact"], row["paper"], row["miniature"]) == ("Table 2a", "0.500", "0.250")
     assert row["photographs at 32 px"] == "0.750"
     link = "mini: [csv](13_palechor_results/mini/table_2a.csv)"
     assert row["files"] == f"{link}; tiny: "  # a file that is not there is no link
-    (row,) = gallery.findings(tmp_path).to_dict("records")
+    (row,) = pages.findings(tmp_path).to_dict("records")
     assert row["miniature"] == "P1 holds; P2 holds"
 
 
@@ -92,7 +93,7 @@ def test_a_full_artefact_with_an_empty_cell_is_a_part(tmp_path):
     compared(tmp_path / "figures" / "30_kim_benchmark" / "mini", "table_4", [1, None])
     shown = gallery.shown(gallery.artefacts(tmp_path)).set_index(["paper", "artefact"])
     assert shown.loc["kim2021", "Table 4"].tolist()[:2] == ["part", "1 of 2"]
-    (row,) = gallery.rows(tmp_path, "kim2021").to_dict("records")
+    (row,) = pages.rows(tmp_path, "kim2021").to_dict("records")
     assert row["shows"] == "part, 1 of 2"
 
 
@@ -108,7 +109,7 @@ def test_the_front_page_has_ten_rows_and_the_first_number_of_each(tmp_path):
     stamp(folder, "table_3", rows)
     for notebook, file in (("20_vaze_splits", "table_2"), ("30_kim_benchmark", "table_4")):
         stamp(tmp_path / "figures" / notebook / "mini", file, tables.headline("x", 1, 2))
-    front = gallery.front(tmp_path)
+    front = pages.front(tmp_path)
     assert list(front) == [
         "of",
         "artefact",
@@ -126,7 +127,7 @@ def test_update_replaces_the_block_and_nothing_else(tmp_path):
     readme = tmp_path / "README.md"
     start, end = (mark.format(name="x") for mark in gallery.MARKS)
     readme.write_text(f"before\n{start}old\n{end}\nafter\n")
-    gallery.update(readme, {"x": pd.DataFrame({"a": ["1"], "b": ["2"]})})
+    pages.update(readme, {"x": pd.DataFrame({"a": ["1"], "b": ["2"]})})
     table = "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
     assert readme.read_text() == f"before\n{start}{table}{end}\nafter\n"
     assert gallery.block(readme.read_text(), "x") == table
@@ -138,7 +139,7 @@ def test_a_readme_that_lacks_a_mark_is_left_as_it_is(tmp_path, lost):
     text = f"{marks[1 - lost]}old\nafter\n"
     readme.write_text(text)
     with pytest.raises(ValueError, match=f"needs {marks[0]} and, below it, {marks[1]}"):
-        gallery.update(readme, {"x": "new"})
+        pages.update(readme, {"x": "new"})
     assert readme.read_text() == text
 
 

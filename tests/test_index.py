@@ -10,7 +10,8 @@ import pytest
 
 from osnb.base import workbook
 from osnb.book import index
-from osnb.evidence import gallery, own_data
+from osnb.evidence import gallery
+from tests.tools import course_index, outputs, own_data, pages
 
 ROOT = workbook.root()
 FOLDER = ROOT / "notebooks"
@@ -40,12 +41,12 @@ def table(text, head):
 
 @pytest.mark.parametrize("name", ["notebooks", *(f"path {x}" for x in WAYS)])
 def test_the_index_holds_what_notebooks_and_measurements_say(name):
-    wanted = gallery.markdown(index.blocks(ROOT)[name])
-    assert gallery.block(README, name) == wanted, "run osnb outputs"
+    wanted = pages.markdown(course_index.blocks(ROOT)[name])
+    assert gallery.block(README, name) == wanted, "run make outputs"
 
 
 def test_every_notebook_is_measured_and_keeps_the_limits_of_the_course():
-    costs = index.measured(ROOT)
+    costs = course_index.measured(ROOT)
     assert sorted(costs.index) == NAMES
     assert costs["seconds"].max() <= 60
     assert costs["gb"].max() <= 2
@@ -74,7 +75,7 @@ def test_sums_are_the_sums(name):
     rows = table(gallery.block(README, f"path {name}"), "session")
     *sessions, total = [list(map(int, row[2:])) for row in rows]
     assert [sum(column) for column in zip(*sessions, strict=True)] == total
-    costs = index.measured(ROOT)["seconds"]
+    costs = course_index.measured(ROOT)["seconds"]
     for session, (run, read, rest, minutes) in zip(WAYS[name], sessions, strict=True):
         assert run == sum(costs[list(session.notebooks)])
         assert read + math.ceil(run / 60) + rest == minutes
@@ -126,10 +127,10 @@ def test_a_first_cell_that_does_not_tell_is_refused(tmp_path):
 
 
 def test_reading_time_stops_at_the_exercises(tmp_path):
-    text, code = "word " * (index.WORDS * 2), ">" + "x\n\n" * (60 // index.LINE)
+    text, code = "word " * (course_index.WORDS * 2), ">" + "x\n\n" * (60 // course_index.LINE)
     more = "## Exercises " + "word " * 1000
-    assert index.reading(notebook(tmp_path, text, code)) == 3
-    assert index.reading(notebook(tmp_path, text, code, more, text)) == 3
+    assert course_index.reading(notebook(tmp_path, text, code)) == 3
+    assert course_index.reading(notebook(tmp_path, text, code, more, text)) == 3
 
 
 def run(seconds, memory, **more):
@@ -140,32 +141,32 @@ def run(seconds, memory, **more):
 def test_measurements_are_renewed_and_the_others_kept(project):
     for name in ("a", "b", "c"):
         (project.folder / "notebooks" / f"{name}.ipynb").touch()
-    index.measure(project.folder, {"b": run(2.4, 300e6), "a": run(1, 200e6), "gone": run(1, 1)})
-    index.measure(project.folder, {"a": run(59.6, 1.26e9), "c": run(9, 0)})
-    index.measure(project.folder, {"b": run(1, 1e6, resumed=3)})
+    course_index.measure(
+        project.folder, {"b": run(2.4, 300e6), "a": run(1, 200e6), "gone": run(1, 1)}
+    )
+    course_index.measure(project.folder, {"a": run(59.6, 1.26e9), "c": run(9, 0)})
+    course_index.measure(project.folder, {"b": run(1, 1e6, resumed=3)})
     wanted = pd.DataFrame({"seconds": [60, 2], "gb": [1.3, 0.3]}, index=["a", "b"])
-    pd.testing.assert_frame_equal(index.measured(project.folder), wanted, check_names=False)
+    pd.testing.assert_frame_equal(course_index.measured(project.folder), wanted, check_names=False)
 
 
-def test_osnb_outputs_measures_the_runs_and_writes_the_index(monkeypatch, project):
-    from osnb.book.cli import more
-
-    monkeypatch.setattr(gallery, "rows", lambda *_: pd.DataFrame({"a": []}))
-    monkeypatch.setattr(gallery, "findings", lambda *_: pd.DataFrame({"a": []}))
-    monkeypatch.setattr(gallery, "front", lambda *_: pd.DataFrame({"a": []}))
+def test_make_outputs_measures_the_runs_and_writes_the_index(monkeypatch, project):
+    monkeypatch.setattr(pages, "rows", lambda *_: pd.DataFrame({"a": []}))
+    monkeypatch.setattr(pages, "findings", lambda *_: pd.DataFrame({"a": []}))
+    monkeypatch.setattr(pages, "front", lambda *_: pd.DataFrame({"a": []}))
     monkeypatch.setattr(gallery, "shown", lambda *_: pd.DataFrame({"shows": ["full", "part"]}))
     names = "table counted shown front fast fast_means ingredients draws precisions norms decided"
     for name in names.split():
         monkeypatch.setattr(own_data, name, lambda *_: pd.DataFrame({"within": []}))
-    pages = {"README.md", "figures/README.md"}
+    files = {"README.md", "figures/README.md"}
     (project.folder / "figures").mkdir(exist_ok=True)
-    for page in pages:
+    for page in files:
         shutil.copy(ROOT / page, project.folder / page)  # with the marks of every table
     said = []
-    monkeypatch.setattr(index, "measure", lambda root, runs: said.append((root, runs)))
-    monkeypatch.setattr(index, "update", said.append)
-    more.outputs()
+    monkeypatch.setattr(course_index, "measure", lambda root, runs: said.append((root, runs)))
+    monkeypatch.setattr(course_index, "update", said.append)
+    outputs.main()
     assert said == [(project.folder, {}), project.folder]
-    made = {page: (project.folder / page).read_text() for page in pages}
+    made = {page: (project.folder / page).read_text() for page in files}
     assert gallery.block(made["README.md"], "results").strip() == "| within |\n| --- |"
     assert gallery.block(made["figures/README.md"], "findings").strip() == "| a |\n| --- |"

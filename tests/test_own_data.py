@@ -6,7 +6,8 @@ import pytest
 from finished import collecting
 
 from osnb.base import tables as written
-from osnb.evidence import own_data, tables
+from osnb.evidence import tables
+from tests.tools import own_data
 
 CELL = {"quoted": "", "epochs": 100, "own_epochs": 100, "over": "splits", "of": 5, "trainings": 5}
 CELL |= {"missing": "", "task": "unknown", "source": "", "printed": "msp"}

@@ -165,6 +165,11 @@ def test_a_description_counts_what_is_drawn_and_drops_titles_where_it_grows_long
     left.set(title="$s_y$ of {all}\nimages")
     assert plots.describe(figure) == "Figure, 2 panels: 2 lines, 3 bars; s_y of all images."
     figure = Figure()
+    ax = figure.subplots()
+    ax.plot([1, 2], [3, 4], "o", linestyle="None")
+    ax.plot([1], [3], "o", linestyle="None")
+    assert plots.describe(figure) == "Figure, 1 panel: 3 points."
+    figure = Figure()
     for k, ax in enumerate(figure.subplots(4, 5).flat):
         ax.set(title=f"a title of panel {k}", xlabel="time" if k == 3 else "")
     words = plots.describe(figure)

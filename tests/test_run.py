@@ -25,6 +25,7 @@ from osnb.base import stamps, workbook
 from osnb.book import follows, record, run, runs
 from osnb.book.run import kernels
 from osnb.datasets import photographs
+from tests.tools import outputs
 
 
 @pytest.fixture
@@ -843,7 +844,7 @@ def test_a_notebook_keeps_outputs_of_its_own_code_and_nothing_else_of_its_execut
     plan = run.plan(works)
     run.execute(plan)
     before = json.loads(plan.source.read_text())
-    runs.keep_outputs(plan.source, plan.directory / "executed.ipynb")
+    outputs.keep_outputs(plan.source, plan.directory / "executed.ipynb")
     after = json.loads(plan.source.read_text())
     code = [cell for cell in after["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == [1, 2, 3, 4]
@@ -853,11 +854,30 @@ def test_a_notebook_keeps_outputs_of_its_own_code_and_nothing_else_of_its_execut
     assert after["metadata"]["kernelspec"]["name"] == "python3"
     assert workbook.declared(plan.source)["rate"] == 0.5
     once = plan.source.read_bytes()
-    runs.keep_outputs(plan.source, plan.directory / "executed.ipynb")
+    outputs.keep_outputs(plan.source, plan.directory / "executed.ipynb")
     assert plan.source.read_bytes() == once
     plan.source.write_text(once.decode().replace("print(sys.executable)", "print(1)"))
     with pytest.raises(ValueError, match=r"other code .* in code cell 4"):
-        runs.keep_outputs(plan.source, plan.directory / "executed.ipynb")
+        outputs.keep_outputs(plan.source, plan.directory / "executed.ipynb")
+
+
+def test_outputs_are_kept_of_default_runs_that_are_done(works, project, capsys):
+    works.write_text("run: small\n")
+    source = run.plan(works).source
+    before = source.read_text()
+    assert outputs.kept(project.folder) == {}
+    assert "its run small is not done" in capsys.readouterr().out
+    assert source.read_text() == before
+    run.execute(run.plan(works))
+    assert outputs.kept(project.folder)["90_works"]["state"] == "done"
+    assert "outputs kept" in capsys.readouterr().out
+    assert json.loads(source.read_text())["cells"][-1]["execution_count"] == 4
+
+
+def test_outputs_of_other_values_than_the_defaults_are_not_kept(works, project, capsys):
+    works.write_text("run: small\nseed: 3\n")
+    outputs.kept(project.folder)
+    assert "sets other values than the notebook's defaults" in capsys.readouterr().out
 
 
 def test_neither_widget_ids_nor_other_numbers_nor_stray_metadata_are_kept(tmp_path):
@@ -872,7 +892,7 @@ def test_neither_widget_ids_nor_other_numbers_nor_stray_metadata_are_kept(tmp_pa
     ):
         content = {"cells": [cell | {"metadata": metadata}], "metadata": {"widgets": {}}}
         (tmp_path / name).write_text(json.dumps(content))
-    runs.keep_outputs(tmp_path / "ours", tmp_path / "theirs")
+    outputs.keep_outputs(tmp_path / "ours", tmp_path / "theirs")
     (kept,) = json.loads((tmp_path / "ours").read_text())["cells"]
     assert kept["metadata"] == kept_too
     assert kept["outputs"][0]["data"] == {"text/plain": "interactive(...)"}

@@ -1,5 +1,7 @@
 """The scores table's contract: bytes, refusals, and runs found by what their files say."""
 
+import shutil
+
 import finished
 import numpy as np
 import pandas as pd
@@ -7,7 +9,7 @@ import pytest
 import yaml
 
 from osnb.base import stamps, workbook
-from osnb.evidence import tables
+from osnb.evidence import own, tables
 
 
 @pytest.fixture
@@ -114,6 +116,22 @@ def test_a_run_without_its_stamp_or_with_an_edited_one_is_not_finished(project, 
         finish(project / "runs" / "12_train" / name, scores, run=name, size="mini")
     (project / "runs" / "12_train" / "mini_a" / "scores.json").write_text("{}")
     assert tables.collect("12_train", "mini").attrs["missing"] == ["mini_a"]
+
+
+def test_of_a_table_that_another_run_s_was_copied_over_no_number_is_made(project, scores):
+    describe(project, "mini_a", "mini_b")
+    here = project / "figures" / "12_train"
+    for name, table in (("mini_a", scores), ("mini_b", scores[1:])):
+        finish(here / name, table, run=name, size="mini")
+    shutil.copy(here / "mini_a" / "scores.parquet", here / "mini_b")
+    for collect in (
+        lambda: tables.collect("12_train", "mini"),
+        lambda: own.collect("mini_b", "mini"),
+    ):
+        with pytest.raises(
+            ValueError, match=r"12_train/mini_b: scores\.parquet .* has other bytes"
+        ):
+            collect()
 
 
 def test_a_params_file_without_a_size_is_a_miniature(project, scores):

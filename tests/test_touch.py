@@ -15,7 +15,7 @@ from osnb.base import tables, workbook
 from osnb.evidence import samples
 from osnb.experiment import Experiment, Machine
 from osnb.teach import touch
-from osnb.teach.touch import networks
+from tests.tools import pad
 
 PAD = json.loads((touch.HERE / "pad.json").read_text())
 
@@ -39,7 +39,7 @@ def forward(network, images):
 
 def test_the_networks_are_small_and_theirs_are_the_numbers_that_were_written():
     assert len(json.dumps(PAD["networks"])) < 1_000_000
-    for method in networks.METHODS:
+    for method in pad.METHODS:
         written = PAD["networks"][method]
         shapes = [(x["inputs"], x["outputs"], 9 if x["stride"] else 1) for x in written["layers"]]
         size = sum(ins * outs * places + outs for ins, outs, places in shapes)
@@ -48,16 +48,16 @@ def test_the_networks_are_small_and_theirs_are_the_numbers_that_were_written():
         assert workbook.digest(written["weights"]) == PAD["made"][method]["weights"]
 
 
-@pytest.mark.parametrize("method", networks.METHODS)
+@pytest.mark.parametrize("method", pad.METHODS)
 def test_the_stamp_says_what_would_be_trained_today(method):
-    settings = Experiment.named(method=method, **networks.RECIPE).settings
+    settings = Experiment.named(method=method, **pad.RECIPE).settings
     assert PAD["made"][method]["settings"] == json.loads(json.dumps(settings))
-    assert PAD["tpr"] == networks.TPR
+    assert PAD["tpr"] == pad.TPR
 
 
 @pytest.mark.slow
 def test_thresholds_and_accuracies_are_those_of_held_out_drawings():
-    parts = Experiment.named(method="softmax", **networks.RECIPE).parts(Machine())
+    parts = Experiment.named(method="softmax", **pad.RECIPE).parts(Machine())
     rows = parts.of("val", "known", "negative")
     images = torch.tensor(parts.images.read(rows.index.to_numpy()).numpy()) / 255
     label, known = rows["label"].to_numpy(), (rows["label"] >= 0).to_numpy()
@@ -79,7 +79,7 @@ def test_thresholds_and_accuracies_are_those_of_held_out_drawings():
 def test_every_class_has_a_drawing_to_choose_but_those_that_are_kept_off():
     names = [each["name"] for each in PAD["drawings"]]
     assert names == sorted(set(names))
-    assert not {*networks.KEPT_OFF} & {*names}
+    assert not {*pad.KEPT_OFF} & {*names}
     assert {x["name"] for x in PAD["drawings"] if x["role"] == "known"} == {*PAD["classes"]}
     assert len(names) == 93  # of 94 classes one is kept off
 
@@ -125,4 +125,4 @@ def test_a_notebook_keeps_no_numbers_and_frames_the_page_for_those_without_a_ker
     sent = []
     widget.send = sent.append
     widget._handle_custom_msg("data", [])
-    assert sent[0]["networks"].keys() == {*networks.METHODS}
+    assert sent[0]["networks"].keys() == {*pad.METHODS}

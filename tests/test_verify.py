@@ -29,7 +29,7 @@ def folder(project):
 def wrong():
     """Verdict and reason of each artefact that does not follow."""
     rows = verify()
-    assert {row["verdict"] for row in rows} <= VERDICTS.keys()
+    assert {row["verdict"] for row in rows} <= {*VERDICTS}
     return {x["artefact"]: (x["verdict"], x["what"]) for x in rows if x["verdict"] != "follows"}
 
 
@@ -105,6 +105,18 @@ def test_a_params_file_that_says_otherwise_with_all_that_was_made_from_its_run(f
     assert {*found.values()} == {("parameters", reason)}
 
 
+def test_a_params_file_of_ones_own_that_says_otherwise(project):
+    finish(project, "12_fixture_train", run="own", rate=0.125)
+    file = project.folder / "params" / "12_fixture_train" / "own.yaml"
+    own = project.folder / "12_fixture_train" / "own.yaml"
+    own.parent.mkdir()
+    file.rename(own)
+    assert wrong() == {}
+    own.write_text("run: own\nrate: 0.25\n")
+    reason = "12_fixture_train/own.yaml says otherwise: rate"
+    assert {*wrong().values()} == {("parameters", reason)}
+
+
 def test_a_parameter_that_the_notebook_has_lost(folder, project):
     notebook = project.folder / "notebooks" / "13_fixture_results.ipynb"
     text = notebook.read_text()
@@ -141,7 +153,8 @@ def test_scores_that_were_computed_anew_or_are_gone(folder, project):
     path.unlink()
     assert wrong()[SCORES] == ("missing", "scores.parquet is gone")
     path.with_suffix(".json").unlink()
-    assert wrong() == {RESULT: ("inputs", "made from small, whose scores table is gone")}
+    said = "made from small, which has no scores table with a whole stamp"
+    assert wrong() == {RESULT: ("inputs", said)}
 
 
 def test_a_run_takes_the_place_of_its_published_scores(folder, project):

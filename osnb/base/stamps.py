@@ -77,6 +77,13 @@ def columns(frame: "pd.DataFrame") -> str:
     return digest(*parts)
 
 
+def altered(folder: Path, stamp: Mapping[str, Any]) -> list[str]:
+    """Those of the files of a stamp that are there with other bytes than it says."""
+    files = {name: folder / name for name in stamp["files"]}
+    there = (name for name, file in files.items() if file.is_file())
+    return [name for name in there if file_hash(files[name]) != stamp["files"][name]]
+
+
 def data(folder: Path) -> str:
     """Digest of every table that the stamps of a run's folder explain; of other bytes, another."""
     found = {}

@@ -1,8 +1,8 @@
 """Goldens: the numbers of rehearsals, in tests/golden, which say what today's code computes.
 
 A golden is equal to the bit on the kind of processor that wrote it; on another one floats are
-compared within a tolerance, orders and lists exactly. `python -m osnb.book.goldens` writes those
-anew that have changed (`make golden`), and the commit shows which.
+compared within a tolerance, orders and lists exactly. `make golden` writes those anew that have
+changed, and the commit shows which.
 """
 
 import json
@@ -99,20 +99,6 @@ def check() -> None:
             follows.note()
 
 
-def renew() -> list[str]:
-    """Write the goldens that the code does not agree with; gives their names."""
-    found, changed = {}, []
-    for name in names():
-        (kind, _, short), golden, new = name.partition("/"), kept(name), rehearsed(name)
-        if not agrees(golden, new, name):
-            golden, changed = new, [*changed, name]
-        found.setdefault(kind, {})[short] = golden
-    for kind, goldens in found.items():
-        workbook.write_json(follows.held().with_name(f"{kind}.json"), goldens)
-    follows.note(afresh=bool(changed))
-    return changed
-
-
 def _some(array: np.ndarray) -> list[float]:
     """A few values, evenly apart, those at an end of the floats aside."""
     flat = array.ravel().astype(float)
@@ -155,8 +141,3 @@ def processor() -> str:
     cores = ", ".join(sorted(core for core in cores if core))
     vendor, capability = record.cpu("vendor_id") or "?", torch.backends.cpu.get_cpu_capability()
     return f"{vendor}, {capability}, {cores}, 1 thread"
-
-
-if __name__ == "__main__":
-    changed = renew()
-    print(*changed, f"{len(changed)} of {len(names())} goldens written anew", sep="\n")

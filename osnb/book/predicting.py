@@ -173,8 +173,8 @@ def verdicts(
         files, model: as in `predict`.
         images: a folder of them, a csv file that lists them, or one.
         score: the rule, a column of the scores table.
-        rate: threshold; or what a threshold is chosen by on all test images of the benchmark, one
-            of `samples.RATES`, with the bound that `samples.chosen` keeps.
+        rate: threshold; or what a threshold is chosen by on all test images of the benchmark,
+            tpr, fpr or risk, with the bound that `samples.chosen` keeps.
         at: the threshold, or what is asked of the rate.
         share, seed: as in `samples.chosen`.
 

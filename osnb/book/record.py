@@ -124,7 +124,7 @@ def named(*names: str) -> dict[str, dict[str, Any]]:
                 raise ValueError(f"{name!r} was not run here; {kept[0]} {tells}")
             short = {run["run"]: key for key, run in there.items()}
             close = [short.get(x, x) for x in get_close_matches(name, [*there, *short], n=5)]
-            nearest = plain(", ".join(close or [*there][:20])) or "none"
+            nearest = plain(", ".join(dict.fromkeys(close) or [*there][:20])) or "none"
             raise ValueError(f"no run is called {name!r}; there are: {nearest}")
         chosen |= meant
     return {key: there[key] for key in sorted(chosen)}

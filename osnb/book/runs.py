@@ -23,8 +23,6 @@ SMALL = 2_000_000  # bytes
 WORDS = "in the place of"
 STANDS_IN = "miniature: drawings (Quick, Draw!) and digits in the place of the paper's images"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-CELL = ("tags", "nbgrader")  # of a cell's metadata; the second makes it an exercise
-WIDGET = "application/vnd.jupyter.widget-view+json"  # a random id, dead without its kernel
 
 
 @dataclass(frozen=True)
@@ -216,7 +214,7 @@ def sweep(directory: Path) -> None:
         shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
-# What of a finished run goes into git: small results in figures/, outputs in notebooks/
+# What of a finished run goes into git: small results in figures/
 
 
 def results(directory: Path) -> dict[str, str]:
@@ -277,32 +275,3 @@ def publish(directory: Path, target: Path) -> list[str]:
     for name in there.keys() - small.keys():
         (target / name).unlink()
     return large
-
-
-def keep_outputs(notebook: Path, executed: Path) -> None:
-    """Give a notebook the outputs of its executed copy and nothing else of it.
-
-    Cells are numbered from 1, metadata keep what `CELL` names, the kernel is python3; what
-    papermill and widgets left behind stays out.
-
-    Raises:
-        ValueError: the copy has other code.
-    """
-    ours = json.loads(notebook.read_text(encoding="utf8"))
-    code = [cell for cell in ours["cells"] if cell["cell_type"] == "code"]
-    # without the one that papermill injected
-    made = [x for x in workbook.cells(executed, "code") if "injected-parameters" not in x["tags"]]
-    for number, (cell, ran) in enumerate(zip(code, made, strict=True), start=1):
-        if "".join(cell["source"]) != ran["source"]:
-            raise ValueError(f"{executed} has other code than {notebook} in code cell {number}")
-        for output in ran["outputs"]:
-            output.get("data", {}).pop(WIDGET, None)
-            if "execution_count" in output:
-                output["execution_count"] = number
-        cell |= {"execution_count": number, "outputs": ran["outputs"]}
-    for cell in ours["cells"]:
-        cell["metadata"] = {k: v for k, v in cell["metadata"].items() if k in CELL}
-    ours["metadata"] = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
-    with workbook.writing(notebook) as aside:
-        text = json.dumps(ours, indent=1, sort_keys=True, ensure_ascii=False)
-        aside.write_text(text + "\n", encoding="utf8")

@@ -12,15 +12,14 @@ from osnb.book import follows, record, runs
 from osnb.book.run import plans
 from osnb.evidence.tables import described, repeats
 
-VERDICTS = {
-    "follows": "bytes, code, settings and inputs are those of the stamp",
-    "missing": "a file that the stamp lists is gone",
-    "edited": "a file has other bytes than the stamp says, or the stamp was edited",
-    "unstamped": "no stamp explains the file",
-    "code": "what computed it computes otherwise now: the names of what changed follow",
-    "parameters": "the params file, or what its names stand for, says otherwise now",
-    "inputs": "a run that it was computed from has other data, is gone, or does not follow",
-}
+# follows: bytes, code, settings and inputs are those of the stamp
+# missing: a file that the stamp lists is gone
+# edited: a file has other bytes than the stamp says, or the stamp was edited
+# unstamped: no stamp explains the file
+# code: what computed it computes otherwise now: the names of what changed follow
+# parameters: the params file, or what its names stand for, says otherwise now
+# inputs: a run that it was computed from has other data, is gone, or does not follow
+VERDICTS = ("follows", "missing", "edited", "unstamped", "code", "parameters", "inputs")
 # asked once for each folder, and for each notebook, by `verify`
 _data, _described = cache(stamps.data), cache(described)
 EXPLAINED = ("*.svg", "*.csv", "*.tex", "scores*.parquet")  # files that need a stamp
@@ -68,9 +67,15 @@ def verify() -> list[dict[str, str]]:
     return rows
 
 
-def params_file(notebook: str, run: str) -> Path | None:
-    """The file in params/ that a run, or the run that it is a variant of, is called after."""
-    files = (workbook.root() / "params" / notebook).glob("*.yaml")
+def params_file(notebook: str, run: str, *, base: Path | None = None) -> Path | None:
+    """The file in params/ that a run, or the run that it is a variant of, is called after.
+
+    Args:
+        notebook: its name.
+        run: name of the run.
+        base: in the place of params/.
+    """
+    files = ((base or workbook.root() / "params") / notebook).glob("*.yaml")
     named = [file for file in files if run == file.stem or run.startswith(f"{file.stem}-")]
     return max(named, key=lambda file: len(file.stem), default=None)
 
@@ -140,6 +145,8 @@ def _changed(notebook: str, goldens: tuple[tuple[str, str], ...]) -> list[str]:
 def otherwise(stamp: Mapping[str, Any]) -> str:
     """How the params file no longer says what a run was made with; empty if it does, or is none.
 
+    It lies in params/, or under the folder that runs/ is in.
+
     Args:
         stamp: of the run, or its run.json.
 
@@ -147,8 +154,11 @@ def otherwise(stamp: Mapping[str, Any]) -> str:
         Exception: of any kind, if the file, or what its names stand for, cannot be read.
     """
     notebook, then = stamp["notebook"], stamp["parameters"]
-    if (file := params_file(notebook, stamp["run"])) is None:
+    file = params_file(notebook, stamp["run"])
+    own = None if file else params_file(notebook, stamp["run"], base=workbook.out())
+    if not (file := file or own):
         return ""
+    called = f"{'' if own else 'params/'}{notebook}/{file.name}"
     now = workbook.declared(workbook.root() / "notebooks" / f"{notebook}.ipynb")
     now |= plans.read(file)
     values = {name: then.get(name, now[name]) for name in now}  # json has sorted them
@@ -158,9 +168,9 @@ def otherwise(stamp: Mapping[str, Any]) -> str:
         named = {x for x in differ if workbook.difference(x, then[x]) in stamp["run"]}
         names = [x for x in differ if x not in named] or ["the run's name"]
     if names:
-        return f"params/{notebook}/{file.name} says otherwise: {', '.join(names)}"
+        return f"{called} says otherwise: {', '.join(names)}"
     if runs.settled(values)[0] != stamp["settings"]:
-        return f"the names in params/{notebook}/{file.name} stand for other settings"
+        return f"the names in {called} stand for other settings"
     return ""
 
 
@@ -177,7 +187,7 @@ def _from_inputs(artefact: Artefact, tables: Mapping, verdicts: Mapping) -> tupl
             continue
         table = tables.get((stamp["notebook"][:1], run))
         if table is None:
-            return "inputs", f"made from {run}, whose scores table is gone"
+            return "inputs", f"made from {run}, which has no scores table with a whole stamp"
         verdict, why = verdicts[table.path][0], ""
         if verdict != "follows":
             why = f"which does not follow ({verdict})"

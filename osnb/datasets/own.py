@@ -171,7 +171,7 @@ def _shares(text: str) -> np.ndarray:
     except ValueError:
         shares = np.empty(0)
     if len(shares) != 3 or not (shares > 0).all():
-        raise ValueError(f"shares are three numbers, of train, val and test; got {text!r}")
+        raise ValueError(f"shares are three numbers above 0, of train, val and test; got {text!r}")
     return shares / shares.sum()
 
 

@@ -276,14 +276,15 @@ def correlations(numbers: Evidence, *by: str) -> tuple[pd.DataFrame, pd.DataFram
 def inside_splits(points: pd.DataFrame, *, seed: int, resamples: int) -> pd.DataFrame:
     """How accuracy and AUROC correlate over networks of one split, where unknowns are the same.
 
-    The interval is that of resampled splits; fewer than three have none. `pooled` is Pearson's rho
-    of the differences from the mean of a network's split, which takes two networks in a split,
-    where a rho takes three.
+    The interval is that of resampled splits; fewer than three have none. Of few splits each way to
+    draw them counts equally often: of three the ends are the smallest and the largest rho.
+    `pooled` is Pearson's rho of the differences from the mean of a network's split, which takes
+    two networks in a split, where a rho takes three.
 
     Args:
         points: a row for each network, columns panel, split, accuracy and auroc.
         seed: of the draws.
-        resamples: their number.
+        resamples: their number, at most.
 
     Returns:
         A row for each panel, in order of appearance: panel, points and splits (how many rho is
@@ -291,15 +292,14 @@ def inside_splits(points: pd.DataFrame, *, seed: int, resamples: int) -> pd.Data
         high, pooled, pooled_low, pooled_high and each (as text, the rho of every split that has
         one).
     """
-    rows, rng = [], np.random.default_rng(seed)
+    rows = []
     for panel, part in points.groupby("panel", sort=False):
         pairs = [one[["accuracy", "auroc"]].to_numpy().T for _, one in part.groupby("split")]
         many = np.array([pair.shape[1] for pair in pairs])
         rho = np.array([pearson(x[:, None], y[:, None])[0] for x, y in pairs])
         spreads = [n * np.cov(*pair, ddof=0) for n, pair in zip(many, pairs, strict=True)]
         xx, xy, yy = np.array([spread[[0, 0, 1], [0, 1, 1]] for spread in spreads]).T
-        draws = rng.integers(len(pairs), size=(resamples, len(pairs)))
-        at = np.vstack([np.arange(len(pairs)), draws])
+        at = np.vstack([np.arange(len(pairs)), _draws(len(pairs), seed, resamples)])
         has = ~np.isnan(rho)
         mean = _share(np.where(has, rho, 0.0)[at].sum(axis=1), has[at].sum(axis=1))
         pooled = _share(xy[at].sum(axis=1), np.sqrt(xx[at].sum(axis=1) * yy[at].sum(axis=1)))
@@ -310,6 +310,14 @@ def inside_splits(points: pd.DataFrame, *, seed: int, resamples: int) -> pd.Data
         rows.append((panel, many[has].sum(), has.sum(), *ends, each))
     columns = [*RHO[:2], "splits", *RHO[2:5], "pooled", "pooled_low", "pooled_high", "each"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _draws(splits: int, seed: int, resamples: int) -> np.ndarray:
+    """(R, splits) positions, drawn with replacement: all ways equally often if they are so few."""
+    if (ways := splits**splits) > resamples:
+        return np.random.default_rng(seed).integers(splits, size=(resamples, splits))
+    each = np.indices([splits] * splits).reshape(splits, ways).T
+    return np.tile(each, (resamples // ways, 1))
 
 
 def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

@@ -50,12 +50,16 @@ class Evidence:
     used: set[int] = field(default_factory=set, repr=False, compare=False)
 
     def __call__(self, measure: str, **where: str) -> np.ndarray:
-        """(1 + R,) mean of a measure over the rows with these keys: over seeds, or splits.
+        """(1 + R,) mean of a measure over the rows with these keys: over seeds, then splits.
 
         Raises:
             Missing: no row has these keys, or one of them no such number.
         """
-        return self.rows(measure, **where).mean(axis=0)
+        at, numbers = self._read(measure, where)
+        if not (by := [key for key in ("benchmark", "split") if key in self.keys]):
+            return numbers.mean(axis=0)  # print has means alone
+        rows = self.keys.iloc[at].groupby(by)[by[0]].transform("size")
+        return np.average(numbers, axis=0, weights=(1 / rows) if rows.nunique() > 1 else None)
 
     def __add__(self, other: "Evidence") -> "Evidence":
         """The rows of both; a measure that only one of them has is a dash in the other.
@@ -89,13 +93,17 @@ class Evidence:
         Raises:
             Missing: as a call.
         """
+        return self._read(measure, where)[1]
+
+    def _read(self, measure: str, where: Mapping[str, str]) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of these rows, which are used from now on, and their numbers."""
         one = {"measure": measure} if "measure" in self.keys else {}
         at = np.flatnonzero(self.fits(**where, **one))
         numbers = self.column(measure)[at]
         if not len(numbers) or np.isnan(numbers).any():
             raise Missing(f"no {measure} of {', '.join(where.values())}")
         self.used.update(at.tolist())
-        return numbers
+        return at, numbers
 
     def names(self, key: str, **where: str) -> list[str]:
         """The values of a key among the rows with these keys, sorted.
@@ -330,6 +338,8 @@ class Draws:
         class has much the same number of copies whatever its role in a split.
         """
         at = all_classes.get_indexer(classes)
+        if (at < 0).any():  # a set that the first run of a split lacks is drawn by itself
+            return
         own = np.isin(np.arange(len(all_classes)), at)
         if (key := (benchmark, own.tobytes())) not in self.shared:
             self.shared[key] = self._counts(own, benchmark)

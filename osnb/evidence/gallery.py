@@ -1,4 +1,4 @@
-"""Every table and figure of the papers, what in figures/ reproduces it; the rows of both READMEs.
+"""Every table and figure of the papers, and what in figures/ reproduces it.
 
 What an artefact compares stands in its stamp, where its notebook saved it: `tables.headline`.
 """
@@ -18,11 +18,8 @@ NOT_MADE = dict.fromkeys(("run", "size", "folder", "compared", "theirs", "ours")
 _TEXTS = pd.read_csv(workbook.PACKAGE / "evidence" / "papers.csv", index_col="paper").fillna("")
 PAPERS = _TEXTS["title"].to_dict()
 READING = _TEXTS["reading"].to_dict()  # how to read the numbers compared
-FRONT = _TEXTS["front"].str.split("; ").to_dict()  # parts that the front page shows
 LISTED = workbook.PACKAGE / "evidence" / "artefacts.csv"
 MARKS = "<!-- {name}: start -->\n", "<!-- {name}: end -->"
-SIZE_NAMES = {"mini": "miniature", "tiny": "photographs at 32 px"}
-FINDINGS = "13_palechor_results"
 
 
 def artefacts(*bases: Path) -> pd.DataFrame:
@@ -39,8 +36,6 @@ def artefacts(*bases: Path) -> pd.DataFrame:
     rows = []
     for row in pd.read_csv(LISTED, keep_default_na=False).to_dict("records"):
         files, notebooks = row.pop("files").split(), row.pop("notebook").split()
-        if len(notebooks) not in {1, len(files)}:
-            raise ValueError(f"one notebook, or one per file of {files}; got {notebooks}")
         for notebook, file in zip(notebooks * (len(files) // len(notebooks)), files, strict=True):
             part = file.capitalize().replace("_", " ")
             here = row | {"part": part, "notebook": notebook, "file": file}
@@ -133,34 +128,6 @@ def _text(value: Any, unit: str) -> str:
     return f"{text} ({unit})" if unit else text
 
 
-def rows(root: Path, paper: str) -> pd.DataFrame:
-    """One row per artefact of a paper, from the stamps in figures/.
-
-    Args:
-        root: the project's folder.
-        paper: a key of `PAPERS`.
-
-    Returns:
-        artefact, shows (full, part or stand-in, and of how many cells), compared (what the numbers
-        are), paper, miniature, photographs, files (with links from figures/).
-    """
-    made = artefacts(root)
-    made = made[made["paper"] == paper]
-    shows = shown(made).set_index("artefact")[["shows", "cells"]].agg(", ".join, axis=1)
-    made = made[made["run"].isin(SIZE_NAMES)]
-    table = []
-    for part, runs in made.groupby("part", sort=False):
-        first = runs.iloc[0]
-        ours = {
-            run.size: beside(first["compared"], run.compared, run.ours) for run in runs.itertuples()
-        }
-        row = {"artefact": part, "shows": shows[first["artefact"]].removesuffix(", ")}
-        row |= {"compared": first["compared"], "paper": first["theirs"]}
-        row |= {name: ours.get(size, "") for size, name in SIZE_NAMES.items()}
-        table.append(row | {"files": "; ".join(_links(root, run) for run in runs.itertuples())})
-    return pd.DataFrame(table)
-
-
 def beside(compared: str, has: str, ours: str) -> str:
     """The numbers of a run, of what it has, for each thing compared; a dash for one it lacks."""
     if has == compared or not ours:
@@ -169,63 +136,7 @@ def beside(compared: str, has: str, ours: str) -> str:
     return "; ".join(has.get(name, "-") for name in compared.split("; "))
 
 
-def _links(root: Path, run: Any) -> str:
-    kinds = ["svg", "csv"] if run.kind == "figure" else ["csv"]
-    kinds = [kind for kind in kinds if (run.folder / f"{run.file}.{kind}").is_file()]  # not run
-    path = (run.folder / run.file).relative_to(root / "figures")
-    return f"{run.run}: " + ", ".join(f"[{kind}]({path}.{kind})" for kind in kinds)
-
-
-def front(root: Path) -> pd.DataFrame:
-    """The ten rows of the front page: of each part of `FRONT` the first thing that it compares."""
-    parts = []
-    for paper, names in FRONT.items():
-        table = rows(root, paper).set_index("artefact").reindex(names, fill_value="")
-        table = table.drop(columns=["shows", "files"]).map(lambda cell: cell.partition("; ")[0])
-        parts.append(table.reset_index().assign(of=paper))
-    return pd.concat(parts, ignore_index=True)[["of", *parts[0].columns[:-1]]]
-
-
-def findings(root: Path) -> pd.DataFrame:
-    """What Palechor et al. found, decided on both sizes: a row per finding."""
-    columns = {}
-    for size, name in SIZE_NAMES.items():
-        path = root / "figures" / FINDINGS / size / "findings.json"
-        told = (
-            json.loads(path.read_text(encoding="utf8")).get("headline", [])
-            if path.is_file()
-            else []
-        )
-        told = pd.DataFrame(told, columns=["what", "ours"])
-        columns[name] = told.groupby("what", sort=False)["ours"].agg("; ".join)
-    return pd.DataFrame(columns).fillna("not run").rename_axis("finding").reset_index()
-
-
-def markdown(table: pd.DataFrame) -> str:
-    """The rows as a table in Markdown."""
-    head = "| " + " | ".join(table.columns) + " |\n" + "| --- " * len(table.columns) + "|\n"
-    return head + "".join("| " + " | ".join(row) + " |\n" for row in table.to_numpy())
-
-
 def block(text: str, name: str) -> str:
     """What stands between the two marks of `name` in a README."""
     start, end = (mark.format(name=name) for mark in MARKS)
     return text.partition(start)[2].partition(end)[0]
-
-
-def update(readme: Path, tables: dict[str, pd.DataFrame | str]) -> None:
-    """Put each table, or line, between the two marks of its name in the README.
-
-    Raises:
-        ValueError: it has not both marks of a name, in their order.
-    """
-    text = readme.read_text(encoding="utf8")
-    for name, table in tables.items():
-        content = f"{table}\n" if isinstance(table, str) else markdown(table)
-        start, end = (mark.format(name=name) for mark in MARKS)
-        before, _, rest = text.partition(start)
-        if end not in rest:
-            raise ValueError(f"{readme} needs {start} and, below it, {end}")
-        text = f"{before}{start}{content}{end}{rest.partition(end)[2]}"
-    with workbook.writing(readme) as aside:
-        aside.write_text(text, encoding="utf8")

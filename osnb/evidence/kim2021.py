@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from osnb.base import workbook
 from osnb.evidence import tables
 from osnb.evidence.build import KEYS, OF_RUN, Evidence
 from osnb.evidence.frames import need
-from osnb.evidence.names import NOISE, TASKS, UNKNOWN, WRONG, placed, printed_sources
+from osnb.evidence.names import ALL, NOISE, TASKS, UNKNOWN, WRONG, placed, printed_sources
 
 # measures, how they are printed, and tasks
 MEASURES = {"ACC": "accuracy", "AURC_x1000": "aurc", "AUROC": "auroc", "FPR_95TPR": "fpr95"}
@@ -32,6 +33,7 @@ SETTING = ["place", "task", "source", "metric"]  # of one number of a method
 # AUROC from which total variation alone solves a cell: nine of ten pairs are told apart unseen. In
 # print Baseline is below it in every far cell
 SOLVED = 0.9
+CLASSES = {"DTD": 47}  # of a far set of which there may be fewer at hand
 OF_VARIATION = ["size", "benchmark", "split", "task", "source", "images", "auroc", "file"]
 
 
@@ -105,6 +107,29 @@ def shortened(runs: pd.DataFrame) -> dict[str, str]:
     return {at: f"epochs {n} of {EPOCHS[at]}" for at, n in least.items() if n < EPOCHS[at]}
 
 
+def lacking(runs: pd.DataFrame) -> dict[str, dict[str, str]]:
+    """By place, what far sets of photographs, and the pool of all, lack of print's.
+
+    Args:
+        runs: from `names.in_print`; of the miniature nothing is said, see `STANDS`.
+
+    Returns:
+        By place and set, as printed, what is there in its place.
+    """
+    found = {}
+    for place, part in runs[runs["size"] != "mini"].groupby("place"):
+        run, sets = part.iloc[0], SETS[place]
+        parts = TASKS["unified"].parts(tables.read(run["path"]), run)
+        far = [(sets.get(x.source, x.source), x.rows["class"]) for x in parts if x.task == "far"]
+        classes = {name: of.nunique() for name, of in far}
+        few = {name: n for name, n in classes.items() if n < CLASSES.get(name, n)}
+        found[place] = {x: f"{n} of {CLASSES[x]} classes of {x}" for x, n in few.items()}
+        asked = results().query("place == @place and task == 'far'")["source"].unique()
+        if gone := [name for name in asked if name not in classes]:
+            found[place][sets[ALL]] = f"without {', '.join(gone)}"
+    return {place: sets for place, sets in found.items() if sets}
+
+
 def in_bfloat16(runs: pd.DataFrame) -> set[tuple[str, str]]:
     """Place and printed name, in lower case, of methods with a run of size paper in bfloat16.
 
@@ -117,25 +142,32 @@ def in_bfloat16(runs: pd.DataFrame) -> set[tuple[str, str]]:
 
 
 def labelled(
-    table: pd.DataFrame, short: dict[str, str], bfloat16: Collection[tuple[str, str]] = ()
+    table: pd.DataFrame,
+    short: dict[str, str],
+    bfloat16: Collection[tuple[str, str]] = (),
+    lacking: dict[str, dict[str, str]] = MappingProxyType({}),
 ) -> pd.DataFrame:
-    """A table, with a column `trained` if some of its rows were trained otherwise than in print.
+    """A table, with columns for what differs from print, if something does.
 
-    A row that was not run has nothing there.
+    They are `trained`, and `far sets` for what these lack. A row that was not run has nothing
+    there.
 
     Args:
         table: has the column place or where, as findings have it; printed, if a row is of one
             method; both in any case.
         short: from `shortened`.
         bfloat16: from `in_bfloat16`.
+        lacking: from `lacking`.
     """
     places = table["place" if "place" in table else "where"].str.lower()
+    sets = places.map(lambda place: ", ".join(lacking.get(place, {}).values()))
     trained = places.map(lambda place: short.get(place, ""))
     names = table.get("printed", places).astype(str).str.lower()
     coarse = np.array([row in bfloat16 for row in zip(places, names, strict=True)], bool)
     trained = trained.mask(coarse, (trained + ", bfloat16").str.removeprefix(", "))
-    trained = trained.mask(table.filter(["run", "ours"]).eq("not run").any(axis=1), "")
-    return table.assign(trained=trained) if trained.any() else table
+    told = pd.DataFrame({"trained": trained, "far sets": sets})
+    told = told.mask(table.filter(["run", "ours"]).eq("not run").any(axis=1), "")
+    return table.assign(**told.loc[:, told.any()])
 
 
 def images(table: str) -> pd.DataFrame:
@@ -206,16 +238,19 @@ def beside(compared: pd.DataFrame, pools: pd.DataFrame) -> pd.DataFrame:
     return compared.assign(**gone, within=compared["within"].mask(other, ""))
 
 
-def named(rows: pd.DataFrame, *, size: str) -> pd.DataFrame:
-    """Rows with the paper's names of methods and sets; `own` is what stands there in a miniature.
+def named(
+    rows: pd.DataFrame, *, size: str, lacking: dict[str, dict[str, str]] = MappingProxyType({})
+) -> pd.DataFrame:
+    """Rows with the paper's names of methods and sets; `own` is what stands in a set's place.
 
     Args:
         rows: columns place, printed (a method in lower case) and source.
-        size: of the runs; only `mini` has stand-ins.
+        size: of the runs; `mini` has stand-ins.
+        lacking: from `lacking`, of other sizes.
     """
     called = {name.lower(): name for name in [*results()["printed"].unique(), "Mahalanobis"]}
     sets = [SETS[at].get(x, x) for at, x in zip(rows["place"], rows["source"], strict=True)]
-    stands = STANDS if size == "mini" else {}
+    stands = STANDS if size == "mini" else lacking
     own = [stands.get(at, {}).get(x, x) for at, x in zip(rows["place"], sets, strict=True)]
     return rows.assign(printed=rows["printed"].map(called), source=sets, own=own)
 

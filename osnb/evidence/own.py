@@ -28,7 +28,8 @@ def collect(runs: str, size: str) -> pd.DataFrame:
         `.attrs["inputs"]` has the digest of each one's data, `.attrs["stamps"]` the stamps of runs.
 
     Raises:
-        ValueError: a word is neither, or two are of one name.
+        ValueError: a word is neither, two are of one name, or a table is another than its stamp
+            says.
     """
     found = {stamp["run"]: (path, stamp) for path, stamp in stamps.finished("*_train", size)}
     words, parts, inputs = runs.split(), [], {}
@@ -41,6 +42,7 @@ def collect(runs: str, size: str) -> pd.DataFrame:
             raise ValueError(f"two are called {name}: rename a file; got {runs!r}")
         if word in found:
             path, stamp = found[word]
+            tables.as_stamped(path, stamp)
             part, of = tables.read(path), stamp["columns"]["benchmark"]
             inputs[name] = stamps.data(path.parent)
         elif file.is_file():

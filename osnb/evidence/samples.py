@@ -15,7 +15,6 @@ from osnb.base.catalogue import Catalogue
 
 TURNED = 1 / 3  # an AUROC below this is no bad luck
 CHOOSE = {"tpr": metrics.tpr_threshold, "fpr": metrics.fpr_threshold}
-RATES = (*CHOOSE, "risk")
 LEVEL = 0.05  # of Holm's correction, over all comparisons together
 
 
@@ -221,7 +220,7 @@ def chosen(rate: str, at: float, calibration: Side, *, share: float, seed: int) 
     """By promise, the threshold from calibration samples.
 
     Args:
-        rate: one of `RATES`.
+        rate: tpr, fpr or risk.
         at: what is asked of it, in (0, 1).
         calibration: held-out samples.
         share: of the unknown among samples to come, for the risk; 0 takes them as they are.
@@ -273,7 +272,7 @@ def decided(
     """A row for each promise and rate: the threshold, and what it does on the test samples.
 
     Args:
-        rate: one of `RATES`.
+        rate: tpr, fpr or risk.
         at: what is asked of it, in (0, 1).
         calibration: `scores.Own` of one score, of held-out samples.
         test: the same, of other samples.

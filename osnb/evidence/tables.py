@@ -35,7 +35,8 @@ def collect(notebook: str, size: str, *apart: str) -> pd.DataFrame:
 
     Raises:
         FileNotFoundError: there is none; the message says how to make them.
-        ValueError: two runs have the same values of all parameters in `apart`.
+        ValueError: two runs have the same values of all parameters in `apart`, or a table is
+            another than its stamp says.
     """
     among, wanted = described(notebook), expected(notebook, size)
     found = {x["run"]: (path, x) for path, x in stamps.finished(notebook, size)}
@@ -292,6 +293,21 @@ def _spread(sd: float, seeds: float, digits: int, one: str) -> str:
     return f"{sd:.{digits}f} ({seeds:.0f})"
 
 
+def as_stamped(path: Path, stamp: Mapping[str, Any]) -> None:
+    """Refuse a scores table that is another than its stamp says: no number is made of it.
+
+    Raises:
+        ValueError: of the files that the stamp explains, one has other bytes.
+    """
+    if altered := stamps.altered(path.parent, stamp):
+        name = f"{stamp['notebook']}/{stamp['run']}"
+        raise ValueError(
+            f"{name}: {', '.join(altered)} in {path.parent} has other bytes than its stamp says; "
+            f"put it back, or make it anew (osnb run params/{name}.yaml --force)"
+        )
+
+
 def _row(path: Path, stamp: Mapping[str, Any]) -> dict[str, Any]:
+    as_stamped(path, stamp)
     row = stamp["parameters"] | dict(layers.flat(stamp["settings"])) | stamp["columns"]
     return row | {"path": str(path), "hash": stamps.data(path.parent)}

@@ -9,7 +9,6 @@ does otherwise, ``convention=`` names whose rule to follow. Rates are in [0, 1].
 from osnb.metrics.bootstrap import (
     MEASURES,
     Interval,
-    balanced_weights,
     bootstrap_augrc,
     bootstrap_aurc,
     bootstrap_confidence,

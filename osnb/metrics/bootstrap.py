@@ -431,32 +431,3 @@ def role_weights(
         bootstrap_weights(units, seed=spawned, resamples=resamples)
         for units, spawned in zip((known, unknown), seeds, strict=True)
     )
-
-
-def balanced_weights(known: int, unknown: int, *, seed: int) -> Weights:
-    """Weights with as many known as unknown samples, as Vaze et al. 2022 evaluate in training.
-
-    The larger side is drawn with replacement down to the size of the smaller one, which stays.
-    AUROC and accuracy are the same but for the draw; average precision, whose value depends on the
-    share of unknown samples, is another. Full test sets are the rule here.
-
-    Args:
-        known: number of known test samples, >= 1.
-        unknown: number of unknown ones, >= 1.
-        seed: of the draw.
-
-    Returns:
-        (2, known) and (2, unknown) uint16 for `bootstrap_summary`: row 0 is the full test set, all
-        ones; row 1 the balanced one.
-
-    Raises:
-        ValueError: a side is empty.
-    """
-    if min(known, unknown) < 1:
-        raise ValueError(f"need samples on both sides; got {known} and {unknown}")
-    sides, size = [], min(known, unknown)
-    for number in (known, unknown):
-        drawn = np.random.default_rng(seed).integers(number, size=size)
-        copies = np.bincount(drawn, minlength=number) if number > size else np.ones(number)
-        sides.append(np.stack([np.ones(number), copies]).astype(np.uint16))
-    return tuple(sides)

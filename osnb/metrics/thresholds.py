@@ -1,29 +1,28 @@
 """Thresholds that keep a promise about samples to come, chosen on samples that were held out.
 
 A sample is accepted where its score is at or above the threshold. Two kinds of promise are told
-apart. The *bound* holds with a stated confidence over calibration sets: at most one set in twenty
-(at .95) gives a threshold that breaks the rate. The *conformal* quantile holds on average over
-calibration sets, so that about every second single set breaks it. Both speak of samples drawn
-like those of calibration, so of other samples of these unknown classes, not of other classes.
+apart. The *bound* holds with a confidence of .95 over calibration sets: at most one set in twenty
+gives a threshold that breaks the rate. The *conformal* quantile holds on average over calibration
+sets, so that about every second single set breaks it. Both speak of samples drawn like those of
+calibration, so of other samples of these unknown classes, not of other classes.
 """
 
 import numpy as np
 
 from osnb.metrics.counts import both, chosen, column, flags, whole
 
+CONFIDENCE = 0.95  # of a bound, over calibration sets
 EPSILON = 1e-12  # in floats 20 * (1 - 0.95) is above 1, and 10 * (1 - 0.9) below
 LEARNT = 0.2  # share of the samples that says where testing starts
 LOST = 1e-3  # chance that a drawn mixture wants more samples of a side than there are
 
 
-def tpr_threshold(
-    known: np.ndarray, *, tpr: float, promise: str = "bound", confidence: float = 0.95
-) -> float:
+def tpr_threshold(known: np.ndarray, *, tpr: float, promise: str = "bound") -> float:
     """The highest threshold that accepts at least a share `tpr` of the known samples to come.
 
     It is the k-th lowest of K scores. With m = 1 - tpr, and B(n, m) binomial:
 
-    - bound: the largest k with P(B(K, m) < k) <= 1 - confidence, the tolerance limit of
+    - bound: the largest k with P(B(K, m) < k) <= 1 - CONFIDENCE, the tolerance limit of
       Wilks 1941. Nested thresholds are one test, so nothing has to be corrected for the choice.
     - conformal: k = floor((K + 1) m), in Vovk et al. 2005. The mean TPR over sets is at least tpr.
 
@@ -31,7 +30,6 @@ def tpr_threshold(
         known: (K,) scores of known samples that were not trained on, any unit.
         tpr: the rate asked for, in (0, 1).
         promise: bound or conformal.
-        confidence: of the bound, in (0, 1).
 
     Returns:
         The threshold, one of the scores. Ties are on the safe side.
@@ -39,37 +37,33 @@ def tpr_threshold(
     Raises:
         ValueError: there are too few scores, one is NaN, or a rate is outside (0, 1).
     """
-    known = _enough(column(known, "known"), "known", tpr, promise, confidence)
-    return float(np.partition(known, k := _rank(len(known), tpr, promise, confidence) - 1)[k])
+    known = _enough(column(known, "known"), "known", tpr, promise)
+    return float(np.partition(known, k := _rank(len(known), tpr, promise) - 1)[k])
 
 
-def fpr_threshold(
-    unknown: np.ndarray, *, fpr: float, promise: str = "bound", confidence: float = 0.95
-) -> float:
+def fpr_threshold(unknown: np.ndarray, *, fpr: float, promise: str = "bound") -> float:
     """The lowest threshold that accepts at most a share `fpr` of the unknown samples to come.
 
     It is `tpr_threshold` of the scores with their sign turned, at 1 - fpr; the number after it, in
     floats, since a sample at the threshold is accepted; NaN, which accepts nothing, if there is
     none. Arguments and errors are those of `tpr_threshold`; unknown is (U,).
     """
-    unknown = _enough(column(unknown, "unknown"), "unknown", 1 - fpr, promise, confidence)
+    unknown = _enough(column(unknown, "unknown"), "unknown", 1 - fpr, promise)
     turned = -unknown.astype(np.float64)
-    rank = _rank(len(turned), 1 - fpr, promise, confidence) - 1
+    rank = _rank(len(turned), 1 - fpr, promise) - 1
     highest = -np.partition(turned, rank)[rank]
     if unknown.dtype.kind == "f":  # the next number of theirs: numpy compares in their precision
         highest = unknown.dtype.type(highest)
     return float(np.nextafter(highest, type(highest)(np.inf))) if highest < np.inf else np.nan
 
 
-def risk_threshold(
-    score: np.ndarray, correct: np.ndarray, *, risk: float, seed: int, confidence: float = 0.95
-) -> float:
+def risk_threshold(score: np.ndarray, correct: np.ndarray, *, risk: float, seed: int) -> float:
     """A low threshold whose share of errors among accepted samples to come is at most `risk`.
 
     Split fixed sequence testing: Learn then Test, in Angelopoulos et al. 2021. A fifth of the
     samples, drawn at random, says where testing starts: at its most significant threshold. On the
     others, thresholds fall from there as long as each rejects "the risk is larger" at level
-    1 - confidence. Of n accepted samples e are errors, and under that hypothesis
+    1 - CONFIDENCE. Of n accepted samples e are errors, and under that hypothesis
 
         p = P(B(n, risk) <= e)
 
@@ -81,7 +75,6 @@ def risk_threshold(
         correct: (N,) bool, accepting the sample is right; False for every unknown sample.
         risk: largest share of errors among accepted samples, in (0, 1).
         seed: of the split.
-        confidence: over calibration sets, in (0, 1).
 
     Returns:
         The threshold, or NaN, which accepts nothing, where none is shown to keep the risk.
@@ -93,7 +86,7 @@ def risk_threshold(
     from scipy.special import bdtr
 
     score, correct = column(score, "score"), flags(correct)
-    _rates(risk=risk, confidence=confidence)
+    _rates(risk=risk)
     if len(score) != len(correct) or len(score) < 10:
         raise ValueError(f"need 10 scores or more; got {len(score)}, {len(correct)} booleans")
     order = np.random.default_rng(seed).permutation(len(score))
@@ -106,7 +99,7 @@ def risk_threshold(
         p.append(bdtr(errors[1:], size[1:], risk))
     start = falling[0][np.flatnonzero(p[0] == p[0].min())[-1]]
     first = int((falling[1] >= start).sum()) - 1
-    shown = p[1][first:] <= 1 - confidence if first >= 0 else np.zeros(1, bool)
+    shown = p[1][first:] <= 1 - CONFIDENCE if first >= 0 else np.zeros(1, bool)
     if not shown[0]:
         return np.nan
     last = first + (len(shown) if shown.all() else int(shown.argmin())) - 1
@@ -174,7 +167,7 @@ def exact_interval(count: int, of: int, *, level: float = 0.95) -> tuple[float, 
     return low, high
 
 
-def _rank(size: int, kept: float, promise: str, confidence: float) -> int:
+def _rank(size: int, kept: float, promise: str) -> int:
     """k of `tpr_threshold`; 0 if the lowest of the scores is too high."""
     from scipy.special import bdtr
 
@@ -182,16 +175,14 @@ def _rank(size: int, kept: float, promise: str, confidence: float) -> int:
     if chosen(promise, "bound", "conformal", name="promise") == "conformal":
         return int((size + 1) * missed)
     below = bdtr(np.arange(size + 1), size, 1 - kept)
-    return int(np.searchsorted(below, 1 - confidence, "right"))
+    return int(np.searchsorted(below, 1 - CONFIDENCE, "right"))
 
 
-def _enough(
-    scores: np.ndarray, name: str, kept: float, promise: str, confidence: float
-) -> np.ndarray:
+def _enough(scores: np.ndarray, name: str, kept: float, promise: str) -> np.ndarray:
     """The scores, if there are enough of them for any threshold."""
-    _rates(rate=kept, confidence=confidence)
-    if not _rank(len(scores), kept, promise, confidence):
-        few = np.log(1 - confidence) / np.log(kept)
+    _rates(rate=kept)
+    if not _rank(len(scores), kept, promise):
+        few = np.log(1 - CONFIDENCE) / np.log(kept)
         few = few if promise == "bound" else kept / (1 - kept) * (1 - EPSILON)
         raise ValueError(
             f"need {int(np.ceil(few))} {name} samples or more for {1 - kept:.3g} on the wrong "

@@ -362,9 +362,8 @@ def preactivated(
     return Network(trunk, head_of(head, features, classes))
 
 
-resnet18_identity = partial(
-    preactivated, (64, 64, 128, 256), 2, features=512
-)  # cited by Kim et al.
+# cited by Kim et al.
+resnet18_identity = partial(preactivated, (64, 64, 128, 256), 2, features=512)
 
 
 class _Wide(nn.Module):

@@ -161,6 +161,8 @@ def _counts(axes: list[Axes]) -> str:
         "image": sum(len(ax.images) for ax in axes),
         "label": sum(bool(text.get_text()) for ax in axes for text in ax.texts),
     }
+    if not any(many.values()):  # single markers, which stand beside lines and bars elsewhere
+        many = {"point": sum(len(line.get_xdata(orig=True)) for ax in axes for line in ax.lines)}
     words = [f"{n} {name}{'s' * (n > 1)}" for name, n in many.items() if n]
     return ", ".join(words) or "nothing drawn"
 

@@ -303,16 +303,15 @@ def _principal(seen: Seen) -> int:
     return 1000 if size > 1500 else 512 if size > 512 else size // 2
 
 
-FITTED = (
-    Catalogue(  # with the settings of their sources: of KNN those for CIFAR-10; of NCI OpenOOD's
-        gen=partial(gen, gamma=0.1, top=100),
-        knn=partial(knn, k=50),
-        residual=lambda seen: residual(seen, dim=_principal(seen)),
-        vim=lambda seen: vim(seen, dim=_principal(seen)),
-        rmd=rmd,
-        fdbd=fdbd,
-        nci=partial(nci, alpha=1e-4),
-        she=she,
-        kl_matching=kl_matching,
-    )
+# with the settings of their sources: of KNN those for CIFAR-10; of NCI OpenOOD's
+FITTED = Catalogue(
+    gen=partial(gen, gamma=0.1, top=100),
+    knn=partial(knn, k=50),
+    residual=lambda seen: residual(seen, dim=_principal(seen)),
+    vim=lambda seen: vim(seen, dim=_principal(seen)),
+    rmd=rmd,
+    fdbd=fdbd,
+    nci=partial(nci, alpha=1e-4),
+    she=she,
+    kl_matching=kl_matching,
 )

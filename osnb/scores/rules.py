@@ -565,10 +565,6 @@ WEIGHTS = Catalogue(  # of the ranks 1 to alpha
     half=lambda alpha: np.full(alpha, 0.5),
 )
 READ = Catalogue(probability=_probability_known, log_odds=_log_odds_known, max_softmax=max_softmax)
-SCORES = Catalogue(
-    max_softmax=max_softmax,
-    max_softmax_log_odds=max_softmax_log_odds,
-    max_logit=max_logit,
-)
+SCORES = Catalogue({f.__name__: f for f in (max_softmax, max_softmax_log_odds, max_logit)})
 MEANS = Catalogue(logits=lambda logits: logits.mean(axis=0), softmax=_mean_softmax)
 POST_HOC = Catalogue(energy=energy, negative_entropy=negative_entropy, feature_norm=feature_norm)

@@ -13,6 +13,7 @@ from osnb.base import workbook
 from osnb.base.labels import NEGATIVE, UNKNOWN
 from osnb.base.outputs import Outputs
 from osnb.datasets.augment import AUGMENT
+from osnb.teach import exercise
 
 KNOWN = 5  # digits 0 to 4
 PULLS = {"weak": 0.5, "strong": 1.5}  # of a made-up confidence towards the right answers
@@ -247,6 +248,8 @@ def require(
 ) -> None:
     """Say what is gained over hidden seeds, with its interval; refuse less than the margin.
 
+    Warnings of what is measured, and what it prints to stderr, are left out.
+
     Args:
         measure: f(seed) -> what the baseline and what the reader's function reach.
         seed: the first of `HIDDEN`.
@@ -257,7 +260,8 @@ def require(
         AssertionError: the mean is below the margin, or the 95 % interval of it, by Student's t
             over the seeds, holds 0.
     """
-    gains = np.array([np.subtract(*measure(seed + i)[::-1]) for i in range(HIDDEN)])
+    with exercise.quiet():
+        gains = np.array([np.subtract(*measure(seed + i)[::-1]) for i in range(HIDDEN)])
     mean, half = gains.mean(), STUDENT * gains.std(ddof=1) / np.sqrt(HIDDEN)
     interval = f"[{mean - half:+.3f}, {mean + half:+.3f}]"
     text = f"{what}: {mean:+.3f} {interval} over {HIDDEN} hidden seeds"
@@ -279,16 +283,6 @@ def _confident(parts: list[Answers], seen: Answers) -> pd.DataFrame:
         side = part.rows["wnid"].str.split("-").str[0].where(part.rows["role"] != "known", "known")
         frames.append(pd.DataFrame({"side": side.to_numpy(), "right": part.right} | columns))
     return pd.concat(frames, ignore_index=True)
-
-
-def _above_half(out: Outputs, *, known: int) -> np.ndarray:
-    """1 where the largest softmax probability is above one half, else 0."""
-    return (scores.max_softmax(out, known=known) > 0.5).astype(np.float64)
-
-
-def _tenths(out: Outputs, *, known: int) -> np.ndarray:
-    """The largest softmax probability, rounded to tenths."""
-    return scores.max_softmax(out, known=known).round(1)
 
 
 def _trained(loss: Loss, images: datasets.Images, rows: pd.DataFrame, seed: int) -> torch.nn.Module:
@@ -313,8 +307,8 @@ def _asked(network: torch.nn.Module, images: datasets.Images, rows: pd.DataFrame
 
 CONFIDENCES = {
     "softmax": scores.max_softmax_log_odds,
-    "softmax in tenths": _tenths,
-    "above one half": _above_half,
+    "softmax in tenths": lambda out, *, known: scores.max_softmax(out, known=known).round(1),
+    "above one half": lambda out, *, known: (scores.max_softmax(out, known=known) > 0.5) * 1.0,
     "logit": scores.max_logit,
     "norm": scores.feature_norm,
 }

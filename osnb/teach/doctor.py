@@ -23,10 +23,20 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from osnb.base import workbook
+OLDEST = (3, 11, 5)  # soupsieve, which the lock names, needs it
+
+
+def newer() -> str:
+    """What to do about an older Python."""
+    return f"Install Python {'.'.join(map(str, OLDEST))} or newer and make the environment again."
+
+
+if __name__ != "__main__" or sys.version_info >= OLDEST:
+    from osnb.base import workbook
+else:  # to an older one, what is imported and what stands below may be no Python
+    sys.exit(f"This is Python {platform.python_version()} at {sys.executable}. {newer()}")
 
 OK, WARN, FAIL = "ok", "warn", "fail"
-OLDEST = (3, 11, 5)  # soupsieve, which the lock names, needs it
 LITTLE, TOO_LITTLE = 2e9, 2e8  # bytes free
 PROBE = 65_536  # bytes that are written to see whether a folder takes them
 SHOWN = 4  # packages named in one line
@@ -99,9 +109,7 @@ def python() -> Line:
     version = f"{platform.python_version()} at {sys.executable}"
     if sys.version_info >= OLDEST:
         return Line("python", OK, version)
-    oldest = ".".join(map(str, OLDEST))
-    advice = f"Install Python {oldest} or newer and make the environment again."
-    return Line("python", FAIL, version, advice)
+    return Line("python", FAIL, version, newer())
 
 
 def project() -> Line:
@@ -226,19 +234,14 @@ def _writable(name: str, folder: Path, advice: str, state: str = FAIL) -> Line:
     """A line for one folder; one that is not there yet counts as the nearest that is."""
     place = _nearest(folder)
     try:
-        _probe(place)
+        with tempfile.NamedTemporaryFile(dir=place, prefix=".osnb-doctor-") as file:
+            file.write(b"\0" * PROBE)
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
         return Line(f"write: {name}", state, f"{error.strerror}: {place}", advice)
     there = "" if place == folder else ", not made yet"
     return Line(f"write: {name}", OK, f"{folder}{there}")
-
-
-def _probe(folder: Path) -> None:
-    """Write a file in the folder and take it away again."""
-    with tempfile.NamedTemporaryFile(dir=folder, prefix=".osnb-doctor-") as file:
-        file.write(b"\0" * PROBE)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _nearest(folder: Path) -> Path:

@@ -16,10 +16,10 @@ import pandas as pd
 
 from osnb import experiment, train
 from osnb.base import stamps, tables
-from osnb.evidence import own_data
 from osnb.experiment import layers, trained
 from osnb.train.loop import Run
 from tests.benchmarks.stopwatch import Clock, interleaved, machine, versions
+from tests.tools import own_data
 
 REGIMES = {"fast": "small network", "baseline": "VGG32"}
 THIRD = "VGG32, third party"

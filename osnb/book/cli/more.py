@@ -132,43 +132,6 @@ def artefacts() -> None:
     print(gallery.counted(shown))
 
 
-def outputs() -> None:
-    """For developers: put results into notebooks and READMEs.
-
-    Outputs of the default runs go to notebooks/, their numbers into the tables of READMEs.
-    """
-    from osnb.book import index
-    from osnb.book.run import done, plan
-    from osnb.book.runs import keep_outputs
-    from osnb.evidence import gallery, own_data
-
-    root, kept = workbook.root(), {}
-    for notebook in sorted((root / "notebooks").glob("*.ipynb")):
-        defaults = workbook.declared(notebook)
-        planned = plan(file := root / "params" / notebook.stem / f"{defaults['run']}.yaml")
-        end = f"left as it is: its run {planned.run} is not done"
-        if planned.parameters != defaults:
-            end = f"left as it is: {file} sets other values than the notebook's defaults"
-        elif done(planned):
-            keep_outputs(notebook, planned.directory / "executed.ipynb")
-            kept[notebook.stem], end = record.read(planned.directory), "outputs kept"
-        print(f"{notebook.stem:30} {end}")
-    tables = {paper: gallery.rows(root, paper) for paper in gallery.PAPERS}
-    own = own_data.table()
-    gallery.update(root / "README.md", {"results": own_data.front(own, gallery.front(root))})
-    taken = own["within"] != ""
-    tables |= {"counted": own_data.counted(own), "own data": own_data.shown(own[taken])}
-    tables |= {"no difference": own_data.shown(own[~taken]), "draws": own_data.draws()}
-    tables |= {"fast": own_data.fast(), "fast means": own_data.fast_means()}
-    tables |= {"ingredients": own_data.ingredients()}
-    tables |= {"precisions": own_data.precisions(), "norms": own_data.norms()}
-    tables |= {"findings": gallery.findings(root), "decided": own_data.decided()}
-    tables["shown"] = gallery.counted(gallery.shown(gallery.artefacts(root)))
-    gallery.update(root / "figures" / "README.md", tables)
-    index.measure(root, kept)
-    index.update(root)
-
-
 def report() -> None:
     """Make report/index.html, a site of all results.
 
@@ -346,5 +309,5 @@ for kind, part in {"loss": "loss", "score": "rules", "reader": "reader"}.items()
     use = f"A {kind} and its test, NAME.py and test_NAME.py; use it by -p {part}=NAME:NAME."
     new.command(kind, help=use)(_of_kind(kind))
 
-COMMANDS = (report, docs, export, import_, verify, check, course, doctor, claims, outputs)
+COMMANDS = (report, docs, export, import_, verify, check, course, doctor, claims)
 COMMANDS += (protocol, artefacts)

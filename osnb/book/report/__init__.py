@@ -120,7 +120,7 @@ def _pages(decided: pd.DataFrame, papers: list, notebooks: list, counts: dict) -
     for notebook in notebooks:
         yield f"{notebook['name']}/index.md", render("notebook", notebook=notebook)
     yield "claims.md", render("claims", papers=facts.claimed(decided))
-    page = workbook.root() / "figures" / "README.md"  # where `osnb outputs` has put the table
+    page = workbook.root() / "figures" / "README.md"  # where `make outputs` has put the table
     kept = page.read_text(encoding="utf8") if page.is_file() else ""
     blocks = {"table": "own data", "others": "no difference", "counted": "counted"}
     own = {key: gallery.block(kept, name) for key, name in blocks.items()}

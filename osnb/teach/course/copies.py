@@ -21,7 +21,7 @@ from typing import Any
 from osnb.base import workbook
 from osnb.book import index, zips
 from osnb.teach.course import slides, term
-from osnb.teach.course.leaks import REGION, file_leaks, leaks, read, without_hidden_tests
+from osnb.teach.course.leaks import REGION, file_leaks, leaks, read
 from osnb.teach.course.whole import SUMS, compare, in_folder
 
 NAME = "osnb-course"  # the folder in a zip
@@ -75,17 +75,17 @@ def build_term(out: Path, *, secret: str, learners: Path) -> None:
     Raises:
         ValueError: as for `build`; the secret is short, or an id is no name of a folder.
     """
-    names = term.learners(learners)["id"]
+    table = term.learners(learners)
     texts = term.exam(secret)
     with aside(out) as folder:
         make_student(folder, "teacher")
         root = workbook.root()
         shutil.copyfile(root / "notebooks" / "LECTURER.md", folder / "notebooks" / "LECTURER.md")
         shutil.copyfile(workbook.PACKAGE / BANK, folder / "osnb" / BANK)
-        shutil.copyfile(learners, folder / "learners.csv")
+        table.to_csv(folder / "learners.csv", index=False)  # as nbgrader reads it, in plain UTF-8
         (folder / "nbgrader_config.py").write_text(CONFIG, encoding="utf8")
         for number, session in enumerate(index.paths()["one term"], start=1):
-            _session(folder, number, session.notebooks, secret, names)
+            _session(folder, number, session.notebooks, secret, table["id"])
         for name, text in texts.items():
             _written(folder / "exam" / name, text)
         _written(folder / "print" / "ten_samples.html", page("ten_samples.html"))
@@ -237,14 +237,9 @@ def grading(settings: Any) -> None:
         settings: traitlets' configuration, changed in place as its files do.
     """
     from nbconvert.preprocessors import TagRemovePreprocessor
-    from nbgrader.converters import GenerateAssignment, GenerateFeedback
-    from nbgrader.preprocessors import NbGraderPreprocessor
+    from nbgrader.converters import Autograde, GenerateAssignment, GenerateFeedback
 
-    class HideTests(NbGraderPreprocessor):
-        """Students get their feedback without hidden tests."""
-
-        def preprocess(self, nb, resources):
-            return without_hidden_tests(nb), resources
+    from osnb.teach.course.grades import Afresh, HideTests
 
     # nbgrader calls alembic by its name, which is found only where the environment is activated
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -255,6 +250,9 @@ def grading(settings: Any) -> None:
     settings.TagRemovePreprocessor.remove_cell_tags = {"teacher"}
     steps = GenerateAssignment.preprocessors.default_args[0]
     settings.GenerateAssignment.preprocessors = [TagRemovePreprocessor, *steps]
+    settings.Autograde.create_student = False  # a folder that is no learner's id is named
+    steps = Autograde.sanitize_preprocessors.default_args[0]
+    settings.Autograde.sanitize_preprocessors = [*steps[:2], Afresh, *steps[2:]]
     steps = GenerateFeedback.preprocessors.default_args[0]
     settings.GenerateFeedback.preprocessors = [HideTests, *steps]
     settings.ExecutePreprocessor.timeout = 600
@@ -284,7 +282,7 @@ def bundle(out: Path, *, wheels: Path | None = None) -> tuple[list[str], list[st
         paths = sorted(path for path in folder.rglob("*") if path.is_file())
         sums = [f"{workbook.file_hash(x)}  {x.relative_to(folder).as_posix()}\n" for x in paths]
         (folder / SUMS).write_text("".join(sums), encoding="utf8")
-    return [], [f"{out}: {len(paths) + 1} files", *notes]
+    return [], [f"{out}: {len(paths)} files", *notes]
 
 
 def _report(folder: Path) -> list[str]:

@@ -202,9 +202,15 @@ def learners(file: Path) -> pd.DataFrame:
     """A row a learner: id and, if the file has them, first_name, last_name, email, lms_user_id.
 
     Raises:
-        ValueError: an id is missing, double, or no name of a folder.
+        ValueError: the file is no such table, or an id is missing, double, or no name of a folder.
     """
-    table = pd.read_csv(file, dtype=str).fillna("")
+    try:
+        table = pd.read_csv(file, dtype=str).fillna("")
+        if not isinstance(table.index, pd.RangeIndex):  # the first column, as pandas takes it
+            raise ValueError("a row has more fields than the first line")
+    except ValueError as error:  # of its bytes, rows or emptiness
+        needs = 'save it as "CSV UTF-8", with a column id, a row a learner, as many fields in each'
+        raise ValueError(f"{file} cannot be read ({str(error).strip()}): {needs}") from error
     if "id" not in table:
         raise ValueError(f"{file} needs a column id; got {', '.join(table.columns)}")
     bad = [x for x in table["id"] if not re.fullmatch(r"[A-Za-z0-9_.@-]*[A-Za-z0-9]", x)]

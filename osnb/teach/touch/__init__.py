@@ -18,18 +18,14 @@ import pandas as pd
 
 from osnb.base import workbook
 from osnb.base.catalogue import Catalogue
-from osnb.evidence.names import NOISE
+from osnb.evidence.names import DRAWINGS, NOISE
 
 HERE = Path(__file__).parent
 KINDS = "kkuwkkukuu"  # of notebook 01's samples: known, classified wrong, unknown
 SCORES = (0.95, 0.9, 0.8, 0.75, 0.7, 0.6, 0.6, 0.45, 0.3, 0.2)
 PAIR = "mini_tinyimagenet_strong-split4"  # the network of notebook 23's two images
-PLACES = {  # of notebook 24
-    "cub": "mammals, in the place of CUB",
-    "scars": "vehicles, in the place of Stanford Cars",
-    "fgvc-aircraft": "food, in the place of FGVC-Aircraft",
-    "imagenet": "things, in the place of ImageNet",
-}
+# of notebook 24
+PLACES = {k: v.replace(", for ", ", in the place of ") for k, v in DRAWINGS.items()}
 POOLS = {"mini": "in the place of ImageNet", "mini_cifar": "in the place of CIFAR, without noise"}
 ODDS = "max_softmax_log_odds"
 RUNS = ("Baseline", "CRL", "EDL", "MCdropout", "Ensemble", "Augmix", "OE")  # of notebook 33

@@ -1,0 +1,1 @@
+"""What developers run to renew committed files: outputs, goldens, the pad."""
