@@ -23,6 +23,7 @@ SMALL = 2_000_000  # bytes
 WORDS = "in the place of"
 STANDS_IN = "miniature: drawings (Quick, Draw!) and digits in the place of the paper's images"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+WIDGET = "application/vnd.jupyter.widget-view+json"  # a random id, dead without its kernel
 
 
 @dataclass(frozen=True)

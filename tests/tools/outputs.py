@@ -6,12 +6,11 @@ from pathlib import Path
 from osnb.base import workbook
 from osnb.book import record
 from osnb.book.run import done, plan
-from osnb.book.runs import KERNEL
+from osnb.book.runs import KERNEL, WIDGET
 from osnb.evidence import gallery
 from tests.tools import course_index, own_data, pages
 
 CELL = ("tags", "nbgrader")  # of a cell's metadata; the second makes it an exercise
-WIDGET = "application/vnd.jupyter.widget-view+json"  # a random id, dead without its kernel
 
 
 def keep_outputs(notebook: Path, executed: Path) -> None:
