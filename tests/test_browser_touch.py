@@ -191,6 +191,8 @@ def test_a_drawing_is_chosen_by_keyboard_and_the_answer_is_read_out(opened):
         card = page.locator(f"[data-network={name}]").inner_text()
         assert verdict in card
         assert f"MSP {msp:.3f}" in card
+    page.get_by_text("Undo a stroke").click()
+    assert page.locator("select").first.input_value() == ""  # what is left is not that drawing
 
 
 def test_ten_samples_have_the_measures_of_the_package_wherever_they_lie(page):
@@ -245,6 +247,20 @@ def test_a_sample_is_dragged_and_moved_by_keys(opened, width):
     page.get_by_text("First scores again").click()
     assert numbers.inner_text() == before
     assert "0.646" in before
+
+
+def test_ten_tied_samples_all_lie_in_the_picture(opened):
+    page = opened("ten", 390)
+    for handle in page.locator("[data-sample]").all():
+        handle.focus()
+        for _ in range(20):
+            page.keyboard.press("ArrowLeft")
+    axis, boxes = page.locator(".axis").bounding_box(), []
+    for handle in page.locator("[data-sample]").all():
+        assert handle.get_attribute("aria-valuenow") == "0"
+        boxes.append(handle.bounding_box())
+    assert min(box["y"] for box in boxes) >= axis["y"]
+    assert len({box["y"] for box in boxes}) == 10  # each can be seen and taken
 
 
 def test_arrows_are_scored_as_the_package_does_and_moved(opened):

@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from refusals import refused
 from test_cli import osnb
 
-from osnb import metrics
+from osnb import metrics, scores
 from osnb.base import stamps, workbook
 from osnb.base.outputs import Outputs
 from osnb.book import record
@@ -196,6 +197,85 @@ def test_a_class_with_few_right_images_shortens_the_tail_of_openmax(found):
     few = {k: x[keep] if k.endswith("_train") else x for k, x in found.items()}
     table, _ = cached.scored(few)
     assert np.isfinite(table["openmax"]).all()
+
+
+def few_right(found):
+    """Its first class has one right training image."""
+    label = found["label_train"]
+    right = label == found["logits_train"][:, : int(found["known"])].argmax(axis=1)
+    first = np.flatnonzero(right & (label == 0))
+    keep = np.setdiff1d(np.arange(len(label)), first[1:])
+    return {k: x[keep] if k.endswith("_train") else x for k, x in found.items()}
+
+
+def few_images(found):
+    """20 training images, no validation negative, and of the first class none that is right."""
+    keep = np.flatnonzero(found["label_train"] > 0)[:20]
+    few = {k: x[keep] if k.endswith("_train") else x for k, x in found.items()}
+    return few | {"label_val": np.array([], int)}
+
+
+def with_background(found):
+    """A column more, which is never the largest."""
+    last = {k: np.full((len(x), 1), -1e3) for k, x in found.items() if k.startswith("logits")}
+    more = {k: np.hstack([found[k], x]) for k, x in last.items()}
+    layer = {"weight": np.pad(found["weight"], ((0, 1), (0, 0))), "bias": np.pad(found["bias"], 1)}
+    return found | more | layer | {"bias": layer["bias"][1:]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "out"),
+    [
+        (few_right, {"openmax"}),
+        (few_images, {"openmax", "mahalanobis", "rmd", "she", "vim", "knn"}),
+        (with_background, {"openmax"}),
+    ],
+)
+def test_a_rule_that_cannot_be_fitted_is_left_out_and_said_in_one_line(found, changed, out):
+    lines = []
+    few = changed(found)
+    table, seconds = cached.scored(few, say=lines.append)
+    (line,) = lines
+    assert line.startswith("left out, as they cannot be fitted: openmax (need 2 rightly classified")
+    assert {*cached.rules(few)} - {*seconds.index} == out
+    assert all(f"{name} (" in line and name not in table for name in out)
+    assert {*cached.compared(table, seconds).index} == {*seconds.index}
+
+
+@pytest.mark.parametrize("many", [5, 30])
+def test_images_of_a_background_are_right_in_its_column(found, many, monkeypatch):
+    monkeypatch.setattr(cached.scores, "openmax", lambda *_, tail, **__: tail)
+    logits, label = np.pad(found["logits_train"], ((0, 0), (0, 1))), found["label_train"].copy()
+    logits[:many, -1], label[:many] = 1e3, -1
+    right = label[many:][logits[many:].argmax(axis=1) == label[many:]]
+    seen = Seen(None, None, int(found["known"]), None, None)
+    tail = cached.rules(found | {"logits_train": logits, "label_train": label})["openmax"](seen)
+    assert tail == min(many, *np.bincount(right), cached.TAIL) > 2
+
+
+def test_a_rule_that_gives_nan_or_no_inverse_is_left_out_and_said(found, monkeypatch):
+    def singular(_):
+        raise torch.linalg.LinAlgError("singular\nmatrix")
+
+    def missing(_):
+        return lambda out, known: np.where(np.arange(len(out.logits)) < 2, np.nan, 0)
+
+    fits = {"a": lambda _: scores.max_logit, "b": missing, "c": singular}
+    monkeypatch.setattr(cached, "rules", lambda _: fits)
+    lines = []
+    table, seconds = cached.scored(found, say=lines.append)
+    assert ([*seconds.index], "b" in table, "c" in table) == (["a"], False, False)
+    why = f"b (it gives NaN for 2 of {len(table)} images); c (singular)"
+    assert lines == [f"left out, as they cannot be fitted: {why}"]
+
+
+def test_where_no_rule_can_be_fitted_its_refusal_is_the_answer(found, monkeypatch):
+    def fit(_):
+        raise ValueError("need more")
+
+    monkeypatch.setattr(cached, "rules", lambda _: {"a": fit})
+    with pytest.raises(ValueError, match="need more"):
+        cached.scored(found)
 
 
 @pytest.mark.parametrize("how", ["network=conv width=4 head=unbiased", "network=resnet9 width=4"])

@@ -240,6 +240,7 @@ def test_a_function_that_says_so_is_not_written_and_one_that_fails_is():
 
     assert not capstone.written(unwritten)
     assert capstone.written(lambda: 1 / 0)
+    assert capstone.written(sys.exit)
     assert capstone.written(lambda: np.zeros(3))
 
 
@@ -276,15 +277,15 @@ def test_made_up_outputs_hold_every_class_five_times_or_more():
         assert np.bincount(labels, minlength=5).min() >= 5
 
 
-def test_a_loss_that_trains_well_and_is_not_equation_5_gets_no_points(monkeypatch):
+@pytest.mark.parametrize("each", ["weight", "1 / len(classes)"])  # over classes no mean; unweighted
+def test_a_loss_that_trains_well_and_is_not_equation_5_gets_no_points(each, monkeypatch):
     monkeypatch.setattr(capstone, "require", lambda *_, **__: None)  # whatever is trained gains
     cells, space = graded("14_palechor_capstone"), {"seed": 0, "weight": 1.0}
     space |= {"capstone": capstone, "exercise": exercise, "losses": losses, "partial": partial}
     space |= {"torch": torch, "NEGATIVE": NEGATIVE}
     exec(cells["my_loss"], space)
     exec(cells["my_loss-check"], space)
-    sums = cells["my_loss"].replace("weight / len(classes)", "weight")  # over classes, no mean
-    exec(sums, space)
+    exec(cells["my_loss"].replace("weight / len(classes)", each), space)
     with pytest.raises(AssertionError, match="wrong: "):
         exec(cells["my_loss-check"], space)
 
@@ -298,12 +299,20 @@ def with_the_best_last(*, seed, letters):
     return [pd.DataFrame({"right": each, **x}) for each, x in zip(right, parts, strict=True)]
 
 
-def test_a_choice_by_its_place_among_the_confidences_gets_no_points(monkeypatch):
+@pytest.mark.parametrize(
+    "choice",
+    [
+        lambda confidences, right: [*confidences][-1],
+        lambda confidences, right: max(confidences, key=lambda name: np.ptp(confidences[name])),
+    ],
+    ids=["place", "range"],
+)
+def test_a_choice_by_place_or_range_of_the_confidences_gets_no_points(choice, monkeypatch):
     monkeypatch.setattr(capstone, "confidences", with_the_best_last)
     cells, space = graded("34_kim_capstone"), {"seed": 0, "names": ["softmax", "b", "c", "d"]}
     space |= {"capstone": capstone, "exercise": exercise, "metrics": metrics, "np": np}
     for name in ("my_aurc", "my_choice", "my_choice-check"):
         exec(cells[name], space)
-    space["my_choice"] = lambda confidences, right: [*confidences][-1]
+    space["my_choice"] = choice
     with pytest.raises(AssertionError, match="over 8 hidden seeds"):
         exec(cells["my_choice-check"], space)

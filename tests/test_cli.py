@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import time
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 
 import psutil
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner
 
 from osnb.base import workbook
@@ -148,7 +150,9 @@ def test_the_terminal_obeys_no_error_name_or_column(project, works):
     [
         (("reproduce", "--size", "huge"), "'huge' is not one of: mini, tiny, paper"),
         (("reproduce", "--paper", "none2020"), "'none2020' is not one of: palechor2023, vaze2022"),
+        (("reproduce", "--size", "own"), "'own' is not one of: mini, tiny, paper\n"),
         (("reproduce", "--size", "tiny"), "no params file has size: tiny"),
+        (("import", "."), "Is a directory"),
         (("show", "absent"), "no run is called 'absent'; there are: none"),
         (("protocol", "p9"), "p1, p2, p3, quickdraw_cifar10"),
         (("protocol", "cifar10", "--split", "7"), "7"),
@@ -430,6 +434,45 @@ def test_status_and_show_tell_what_run_json_knows(works):
     assert "there are: 00_works/small" in osnb("show", "smal")[2]
 
 
+def test_a_seed_below_zero_is_refused_by_its_name():
+    code, _, err = osnb("score", "x.csv", "--seed", "-1")
+    assert code == 2
+    assert "Invalid value for '--seed'" in err
+
+
+def test_json_in_a_file_is_written_beside_what_is_printed(works, tmp_path):
+    osnb("run", works)
+    (tmp_path / "s.csv").write_text("label,pred,s\n0,0,3\n1,0,2\n-2,1,1\n")
+    for words in (("status",), ("show", "small"), ("score", tmp_path / "s.csv")):
+        file = tmp_path / f"{words[0]}.json"
+        assert osnb(*words, "--json", file) == osnb(*words)
+        assert osnb(*words)[1]
+        assert json.loads(file.read_text()) == json.loads(osnb(*words, "--json", "-")[1])
+
+
+def test_a_terminal_follows_runs_unless_json_goes_to_a_file(works, tmp_path, monkeypatch):
+    osnb("run", works)
+    followed = []
+    monkeypatch.setattr(Console, "is_terminal", True)
+    monkeypatch.setattr("rich.live.Live", lambda *_, **__: nullcontext(followed.append(1)))
+    for words, follows_them in (((), 1), (("--once",), 0), (("--json", tmp_path / "s.json"), 0)):
+        followed.clear()
+        assert osnb("status", *words)[0] == 0
+        assert len(followed) == follows_them
+
+
+def test_a_run_that_began_no_kernel_names_no_notebook_of_an_earlier_one(works, monkeypatch):
+    osnb("run", works)
+
+    def fails(plan, *, limit):
+        raise FULL
+
+    monkeypatch.setattr(run.execution, "execute", fails)
+    out = osnb("run", works, "--force")[1]
+    assert "No space left" in out
+    assert "executed.ipynb" not in out
+
+
 def test_show_says_where_the_results_are_of_a_run_that_was_made_elsewhere(works, project):
     folder = project.folder / "figures" / "12_trained" / "far"
     folder.mkdir(parents=True)
@@ -632,6 +675,16 @@ def test_a_guess_is_that_of_the_same_experiment_first_and_of_this_machine(paper)
     assert "about 10 s" in osnb("run", file, "-p", "word=red", "--dry-run")[1]  # median, that size
 
 
+def test_no_guess_is_made_from_a_run_that_went_on_after_an_interrupt(paper):
+    file = paper.folder / "params" / "10_fixture_train" / "mini_a.yaml"
+    osnb("run", file)
+    directory = paper.folder / "runs" / "10_fixture_train" / "mini_a"
+    whole = record.read(directory) | {"seconds": 90.0}
+    for more, said in (({}, "about 90 s"), ({"resumed": 11}, "no estimate")):
+        record.write(directory, whole | more)
+        assert said in osnb("run", file, "-p", "seed=4", "--dry-run")[1]
+
+
 def test_a_guess_grows_with_the_epochs(tmp_path, monkeypatch):
     monkeypatch.setenv("OSNB_OUT", str(tmp_path))
     file = workbook.root() / "params" / "12_palechor_train" / "mini_p2_softmax.yaml"
@@ -640,6 +693,16 @@ def test_a_guess_grows_with_the_epochs(tmp_path, monkeypatch):
     record.write(plan.directory, end)
     for epochs, seconds in ((4, 60), (20, 300)):
         assert f"about {seconds} s" in osnb("run", file, "-p", f"epochs={epochs}", "--dry-run")[1]
+
+
+def test_another_network_has_no_guess_from_the_usual_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    file = workbook.root() / "params" / "12_palechor_train" / "mini_p2_softmax.yaml"
+    plan = run.plan(file)
+    end = plan.known | plan.follows | record.owner() | {"state": "done", "seconds": 60.0}
+    record.write(plan.directory, end)
+    for word, said in (("method=entropic", "about 60 s"), ("network=resnet9", "no estimate")):
+        assert said in osnb("run", file, "-p", word, "--dry-run")[1]
 
 
 def test_it_is_said_that_nobody_has_held_the_code_against_the_goldens(works, monkeypatch):

@@ -649,6 +649,13 @@ def test_more_than_sixteen_bits_are_refused(level, tmp_path):
         encoded(Image.fromarray(deep * 0 + level), "TIFF", tmp_path / "x")
 
 
+@pytest.mark.parametrize("bits", [np.uint16, np.int32])
+@pytest.mark.parametrize("level", [0, 200, 256, 60_000])
+def test_a_dark_image_is_read_as_a_bright_one_is(level, bits, tmp_path):
+    flat = Image.fromarray(np.full((2, 2), level, bits))
+    assert (np.asarray(encoded(flat, "TIFF", tmp_path / "x")) == level >> 8).all()
+
+
 @pytest.mark.parametrize("mode", ["P", "RGBA", "LA"])
 def test_alpha_is_dropped_without_a_warning(mode, tmp_path):
     photo = Image.fromarray(noise(8, 8)).convert(mode)

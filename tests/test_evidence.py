@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
+from test_cli import osnb
 
 from osnb import metrics, plots
+from osnb import scores as rules
 from osnb.base import workbook
 from osnb.evidence import across, build, drawings, kim2021, names, own, palechor2023, tables
 from osnb.evidence.across import (
@@ -770,12 +772,113 @@ def test_two_files_of_one_name_are_not_taken_for_one(tmp_path, monkeypatch):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "scores.csv").write_text("label,pred,mine\n0,0,1\n-2,0,0\n")
-    assert set(own.collect("a/scores.csv", "own")["run"]) == {"scores"}
+    assert set(collected("a/scores.csv")["run"]) == {"scores"}
     with pytest.raises(ValueError, match="two are called scores: rename a file"):
-        own.collect("a/scores.csv b/scores.csv", "own")
-    (tmp_path / "named.csv").write_text("label,pred,mine\ncat,cat,1\nunknown,cat,0\n")
-    with pytest.raises(ValueError, match=r"named\.csv needs whole numbers in label"):
-        own.collect("named.csv", "own")
+        collected("a/scores.csv b/scores.csv")
+
+
+def collected(runs, score="mine"):
+    return own.collect(runs, "own", score=score, read=rules.own)
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """Writes a file of scores, and reads it as 50_own does."""
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+
+    def put(text, score="mine", name="scores.csv"):
+        (tmp_path / name).write_text(text, encoding="latin-1")
+        return collected(name, score)
+
+    return put
+
+
+def test_a_file_is_read_as_osnb_score_reads_it_and_what_that_says_is_kept(file):
+    table = file("y_true,pred,mine,path,class\n0,0,1,a,NA\n1,0,.5,b,\n-1,1,3,c,None\n")
+    assert table["role"].tolist() == ["known", "known", "unknown"]
+    assert table["class"].tolist() == ["NA", "1", "None"]
+    assert table["sample"].tolist() == ["a", "b", "c"]
+    notes = table.attrs["notes"].splitlines()
+    assert notes[0] == "scores.csv: column y_true is read as label"
+    assert notes[-1].startswith("scores.csv: label -1 is read as unknown, since no label is -2")
+
+
+def test_names_of_classes_and_logits_are_read_from_a_file_too(file):
+    table = file("label,pred,mine\ncat,cat,1\ndog,cat,0\nunknown,owl,0\n")
+    assert table["label"].tolist() == [0, 1, -2]
+    assert table["class"].tolist() == ["cat", "dog", "-2"]
+    assert table.attrs["classes"] == {"scores": ("cat", "dog", "owl")}
+    (row,) = own.pairs(table, score="mine", threshold=0).to_dict("records")
+    assert row == {"share": 1, "images": 1, "class": "-2", "taken for": "owl"}
+    table = file("label,logit_0,logit_1\n0,2,1\n1,0,3\n-2,1,1\n", score="max_logit")
+    assert table["max_logit"].tolist() == [2, 3, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "reason"),
+    [
+        ("label,pred,mine\n0,0,nan\n-2,0,0\n", "a.csv", "mine needs .*; 1 of 2 are NaN"),
+        ("label,pred,mine\n0.5,0,1\n-2,0,0\n", "a.csv", "label needs whole numbers; got 0.5"),
+        ("label,pred,yours\n0,0,1\n-2,0,0\n", "a.csv", "needs a column mine; there are: label"),
+        ("", "a.npz", "is no npz file of plain arrays"),
+        ("label,pred,mine\n0,0,1\n", "a.CSV", r"needs a name that ends in \.csv, \.npz or"),
+        ("label,pred,mine,mine\n0,0,1,2\n", "a.csv", "has more than one column 'mine'"),
+        ("label,pred,mine,class\n0,0,1,caf\xe9\n", "a.csv", "column class is no text in UTF-8"),
+        ("", "a.csv", "Empty CSV file"),
+        ("", "a.parquet", "Parquet"),
+    ],
+)
+def test_a_file_that_osnb_score_refuses_is_refused_by_its_name(file, text, name, reason, tmp_path):
+    with pytest.raises(ValueError, match=f"{name}: .*{reason}") as why:
+        file(text, name=name)
+    code, _, said = osnb("score", tmp_path / name, "--score", "mine")
+    assert (code, said) == (2, f"osnb: {why.value}\n")
+
+
+def test_an_empty_source_is_the_file_and_an_empty_group_none(file):
+    table = file("label,pred,mine,source,group\n0,0,1,,\n-2,0,0,far,easy\n")
+    assert table["source"].tolist() == ["scores", "far"]
+    assert table["group"].tolist() == ["", "easy"]
+    table = file("label,pred,mine,source,group\n0,0,1,,\n-2,0,0,,\n")
+    assert table[["source", "group"]].values.tolist() == 2 * [["scores", ""]]
+
+
+def test_arrays_are_read_as_a_table_is_and_one_of_another_shape_is_refused_by_the_file(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("OSNB_OUT", str(tmp_path))
+    given = {"labels": np.array([0, 1, -2]), "logits": 5 * np.eye(3)[:, :2]}
+    np.savez(tmp_path / "a.npz", **given)
+    assert collected("a.npz", "max_logit")["max_logit"].tolist() == [5, 5, 0]
+    for wrong in (np.array(["x", "y"]), np.array("x"), np.array([["x"]] * 3)):
+        np.savez(tmp_path / "a.npz", **given, source=wrong)
+        with pytest.raises(ValueError, match=r"/a\.npz: "):
+            collected("a.npz", "max_logit")
+
+
+def test_a_pair_keeps_the_number_of_a_class_that_the_test_lacks_and_no_pair_is_no_row(file):
+    table = file("label,pred,mine,class\n0,0,1,cat\n-2,0,2,owl\n-2,7,2,owl\n")
+    rows = own.pairs(table, score="mine", threshold=2)
+    assert rows.values.tolist() == [[0.5, 1, "owl", "7"], [0.5, 1, "owl", "cat"]]
+    none = own.pairs(table, score="mine", threshold=3)
+    assert [*none] == [*own.COLUMNS]
+    assert none.empty
+    assert own.pictures(table, none, score="mine", each=2) == []
+
+
+def test_pictures_of_a_pair_stand_in_their_places_and_a_class_without_images_has_none(
+    file, monkeypatch
+):
+    from types import SimpleNamespace as of
+
+    table = file("label,pred,mine,class,sample\n0,0,1,cat,a\n-2,0,2,owl,b\n-2,7,2,owl,c\n")
+    table.attrs["stamps"] = {"scores": {"parameters": {}}}
+    images = of(rows=pd.DataFrame({"sample": ["a", "b", "c"]}), shape=(1, 2, 2))
+    images.read = lambda at: of(numpy=lambda: np.uint8(at)[:, None, None, None] + np.zeros(4))
+    monkeypatch.setattr(own.experiment, "of", lambda _: of(parts=lambda _: of(images=images)))
+    rows = own.pairs(table, score="mine", threshold=2)
+    shown = own.pictures(table, rows, score="mine", each=2)
+    assert [int(x.max()) for x in shown] == [1, 255, 0, 255]
 
 
 def test_results_on_drawings_are_means_over_splits_of_drawings_alone(tmp_path):

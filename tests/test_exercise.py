@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from coursework import graded
 
-from osnb import metrics, protocols
+from osnb import metrics, protocols, scores
 from osnb.protocols import hierarchy
 from osnb.teach import exercise
 
@@ -298,6 +298,45 @@ def test_a_function_that_is_gone_or_ends_python_costs_its_own_point_alone(
             lines = capsys.readouterr().out.splitlines()
             assert sum(kind in line for line in lines) == 2  # of the check and of the hidden test
             assert lines.count(*RIGHT) == len(functions) - 1
+
+
+def first_fourteen(leaves):
+    """Roles of leaves, right for so many."""
+    return [protocols.P3_ROLES[i % 6] for i in range(14)][: len(leaves)]
+
+
+def first_fork(path_a, path_b):
+    """Edges between the ends of two paths, neither of which begins the other."""
+    shared = next(i for i in range(99) if path_a[i] != path_b[i])
+    return len(path_a) + len(path_b) - 2 * shared
+
+
+@pytest.mark.parametrize("wrong", [first_fork, first_fourteen])
+def test_an_answer_that_forgets_some_paths_or_leaves_loses_its_point(wrong):
+    cells = graded("10_palechor_protocols")
+    space = {"np": np, "exercise": exercise, "hierarchy": hierarchy, "protocols": protocols}
+    space |= {"seed": 0}
+    exec(cells["rules"], space)
+    *shown, hidden = ast.parse(cells["rules-check"]).body
+    exec(ast.unparse(shown), space)
+    assert eval(ast.unparse(hidden), space) == 2
+    space["my_distance" if wrong is first_fork else "my_roles"] = wrong
+    assert eval(ast.unparse(hidden), space) == 1
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value):RuntimeWarning")
+def test_a_mean_softmax_that_bears_one_large_logit_a_row_and_no_two_is_refused():
+    cells, space = graded("31_kim_train"), {"np": np, "scores": scores}
+    exec(cells["my_mean_softmax"], space)
+    exec(cells["my_mean_softmax-check"], space)
+
+    def no_maximum(logits):
+        odds = np.nan_to_num(np.exp(logits))
+        return np.nan_to_num(odds / odds.sum(axis=2, keepdims=True)).mean(axis=0)
+
+    space["my_mean_softmax"] = no_maximum
+    with pytest.raises(AssertionError, match="wrong: "):
+        exec(cells["my_mean_softmax-check"], space)
 
 
 def slowly(known, correct, unknown):

@@ -15,6 +15,7 @@ from osnb import datasets, experiment, losses, models, protocols, scores, train
 from osnb.base.outputs import Outputs
 from osnb.datasets.augment import AUGMENT, OPS
 from osnb.experiment import Experiment, Machine, layers, rehearsal, scored, trained
+from osnb.experiment.parts import enough
 from osnb.train import methods
 
 RECIPES, BENCHMARKS = layers.catalogue("recipes"), layers.catalogue("benchmarks")
@@ -67,11 +68,12 @@ P2 = {"benchmark": "p2", "method": "softmax"}
         ({"benchmark": "mnist", "method": "oe"}, "needs negatives or external images"),
         ({"benchmark": "mnist", "method": "entropic"}, "entropic needs negatives"),
         (KIM | {"method": "ensemble", "overrides": "rules=chosen"}, "set rules=plain"),
-        (KIM | {"overrides": "validation=whole"}, "which validation=whole leaves out"),
+        (KIM | {"overrides": "validation=whole"}, "leaves out: set validation=held_out"),
         (
-            {"benchmark": "cifar10", "size": "paper", "method": "mcdropout"},
-            "nothing reads dropout=0.1.*network resnet20",
+            {"benchmark": "closed_ten", "method": "edl", "overrides": "watch=gamma"},
+            "gamma needs neg",
         ),
+        (P2 | {"overrides": "validation=whole"}, "which validation=whole .*: set watch=held_out"),
     ],
 )
 def test_what_nothing_reads_or_can_give_is_refused_by_name(names, reason):
@@ -91,11 +93,110 @@ def test_every_recipe_fits_every_benchmark_or_says_what_is_missing(sized):
             continue
         assert json.loads(json.dumps(settings)) == settings
     priced = {(each, each) for each in ("background", "entropic", "objectosphere")}
-    heads = {
-        (each, "nothing reads head") for each in ("arpl", "rpl", "arpl_cs", "openhybrid")
-    }  # mlp: none
-    lacking = priced | heads if name == "digits" else priced
-    assert refused <= lacking | {("oe", "outlier"), ("mcdropout", "nothing reads dropout")}
+    heads = {("arpl", "loss"), ("rpl", "loss"), ("arpl_cs", "loss"), ("openhybrid", "training")}
+    lacking = priced | heads if name == "digits" else priced  # mlp: no head
+    rows = {("proser", "training")} if size == "paper" else set()  # timm: no layers in a row
+    assert refused <= lacking | rows | {("oe", "outlier"), ("mcdropout", "method")}
+
+
+CGDL = "training=cgdl needs a place for each class: set network=ladder or"
+POINTS = "needs reciprocal points: set head=arpl or head=rpl or network=MODULE:NAME"
+SLACK = "loss=joint needs a network that measures its image: set head=flow or network=dhrnet or"
+DROPS = "mcdropout needs a network that drops.*: set dropout>0 or"
+FIXED = "vgg32 has a fixed share, 0.2, .* network vgg32 has no setting dropout, these have"
+DENSITY = "training=openhybrid needs a density of the features: set head=flow or"
+ONE = "needs features of one network: set answer=one or answer=mirrored or answer=mcdropout"
+
+
+@pytest.mark.parametrize(
+    ("method", "overrides", "reason"),
+    [
+        (
+            "arpl",
+            "network=ladder",
+            f"loss=arpl {POINTS}; network ladder has no setting head, these .*: conv",
+        ),
+        ("arpl", "network=resnet9", f"loss=arpl {POINTS} .cifar10 in size mini, method arpl"),
+        *(("arpl", how, f"loss=arpl {POINTS}") for how in ("head=flow", "network=mlp")),
+        *(("softmax", f"loss={loss}", f"loss={loss} {POINTS}") for loss in ("arpl", "rpl")),
+        ("softmax", "training=arpl_cs", f"training=arpl_cs {POINTS}"),
+        *(
+            (name, how, SLACK)
+            for name, how in (("softmax", "loss=joint"), ("crosr", "network=conv"))
+        ),
+        ("softmax", "training=cgdl", CGDL),
+        ("openhybrid", "network=dhrnet", DENSITY),
+        ("openhybrid", "head=arpl", DENSITY),
+        ("openhybrid", "loss=softmax", "openhybrid needs a loss that .*: set loss=joint or"),
+        *((x, "answer=ensemble", f"training={x} {ONE}") for x in ("openhybrid", "c2ae")),
+        ("proser", "network=dhrnet", "training=proser needs layers in a row and a cut .*: set"),
+        (
+            "proser",
+            "network=timm backbone=resnet18 features=512 cut=1",
+            "or network=resnet50 cut=1",
+        ),
+        ("proser", "cut=8", "a row and a cut between them: set network=conv cut<6 .cifar10"),
+        *(("mcdropout", how, DROPS) for how in ("dropout=0", "network=resnet9", "network=vgg32")),
+        (
+            "mcdropout",
+            "network=mlp",
+            f"{DROPS} .*; network mlp has no setting dropout, these .*, resnet20",
+        ),
+        ("softmax", "answer=mcdropout", f"answer={DROPS} network=vgg32"),
+        ("mcdropout", "network=vgg32", FIXED),
+        ("cgdl", "normalise=kim", "training=cgdl needs pixels .*: set normalise=none "),
+        ("crosr", "network=ladder normalise=kim", "network=ladder loss=joint needs pixels"),
+        ("vos", "network=dhrnet", "training=vos needs a head that takes the features: set"),
+        ("softmax", "network=resnet50", "channels=1 needs images of three .*: set channels=3 "),
+    ],
+)
+def test_parts_that_do_not_fit_each_other_are_refused_with_what_does(method, overrides, reason):
+    with pytest.raises(ValueError, match=reason):
+        Experiment.named("cifar10", method=method, overrides=overrides)
+
+
+@pytest.mark.parametrize(
+    ("method", "overrides"),
+    [
+        ("arpl", "network=conv head=arpl"),
+        ("arpl", "loss=softmax head=linear network=conv"),
+        ("mcdropout", "network=resnet9 dropout=0.2"),
+        ("softmax", "network=vgg32 answer=mcdropout"),
+        ("softmax", "network=ladder loss=joint"),
+        *((name, "network=ladder normalise=kim") for name in ("softmax", "edl", "crl", "vos")),
+    ],
+)
+def test_an_override_can_give_what_a_part_needs_or_choose_one_that_needs_it_not(method, overrides):
+    assert Experiment.named("digits", method=method, overrides=overrides)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", layers.parts()["network"])
+def test_proser_trains_networks_of_layers_in_a_row_up_to_the_last_cut_that_fits(name, tmp_path):
+    with torch.device("meta"):
+        how = layers.parts()["network"][name] | {"classes": 3, "channels": 3, "size": 32}
+        trunk = getattr(models.MODELS.bind(name, **how)(), "trunk", None)
+    (ways,) = RECIPES["fits"]["training=proser"].values()
+    length = len(trunk) if isinstance(trunk, torch.nn.Sequential) else 0
+    ends = {f"network={name} cut<{length}", f"network={name} cut={length - 1}"}.intersection(ways)
+    assert [way for way in ways if f"network={name} " in f"{way} "] == [*ends]
+    assert bool(length) == bool(ends)
+    if not length:
+        return
+    few = "train_per_class=5 validation_per_class=4 test_per_class=4 batch_size=30 side=16"
+    more = f"network={name} channels=3 epochs=2 plain_epochs=1 {few} cut="
+    exp = Experiment.named("cifar10", method="proser", overrides=f"{more}{length - 1}")
+    parts = exp.parts(Machine())
+    exp.fit(exp.network(parts), exp.criterion(parts), parts, tmp_path)
+    with pytest.raises(ValueError, match="training=proser needs layers in a row and a cut between"):
+        Experiment.named("cifar10", method="proser", overrides=f"{more}{length}")
+
+
+@pytest.mark.parametrize("regime", RECIPES["regimes"])
+@pytest.mark.parametrize("name", ["cifar40", "imagenet200", "closed", "cifar10"])
+def test_cgdl_draws_the_pixels_that_it_sees_in_every_benchmark_and_regime(name, regime):
+    made = Experiment.named(name, size="paper", method="cgdl", regime=regime)
+    assert "normalise" not in made.settings
 
 
 def test_another_part_brings_its_own_settings_and_drops_those_of_the_one_before():
@@ -112,17 +213,39 @@ def test_another_part_brings_its_own_settings_and_drops_those_of_the_one_before(
     assert same == Experiment.named(**P2).settings["optimizer"]  # chosen already: nothing is reset
 
 
-def test_the_first_stages_of_osrci_plus_are_augmented_as_the_baseline_is(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("more", "name", "batch"),
+    [
+        ("", "crop_flip", 32),
+        ("m=3", "crop_flip", 32),  # which the baseline does not read
+        ("batch_size=7", "crop_flip", 7),
+        ("augmentation=randaugment_crop_flip m=3", "randaugment_crop_flip", 32),
+    ],
+)
+def test_the_first_stages_of_osrci_plus_are_augmented_as_the_baseline_is_or_an_override_says(
+    more, name, batch, monkeypatch, tmp_path
+):
     given = {}
     monkeypatch.setattr(train, "fit", lambda *_, **how: given.update(how))
-    few = "batch_size=7 train_per_class=8 validation_per_class=8 test_per_class=8"
-    exp = Experiment.named("tinyimagenet", method="osrci", regime="strong", overrides=few)
+    few = "train_per_class=8 validation_per_class=8 test_per_class=8"
+    exp = Experiment.named(
+        "tinyimagenet", method="osrci", regime="strong", overrides=few + f" {more}"
+    )
     parts = exp.parts(Machine())
     exp.fit(torch.nn.Linear(1, 1), None, parts, tmp_path)
     first = given["gan_batches"]
-    assert first.transform.func is AUGMENT["crop_flip"]
-    assert (first.batch_size, parts.train[0].batch_size) == (32, 7)
+    assert first.transform.func is AUGMENT[name]
+    assert first.transform.keywords.get("m") == (3 if "aug" in more else None)
+    assert parts.train[0].transform.func is AUGMENT["randaugment_crop_flip"]
+    assert first.batch_size == parts.train[0].batch_size == batch
     pd.testing.assert_frame_equal(first.given, parts.train[0].given)
+
+
+def test_the_first_stages_of_osrci_read_images_as_an_override_says():
+    names = {"benchmark": "ssb_imagenet", "size": "paper", "method": "osrci"}
+    exp = Experiment.named(**names, regime="strong", overrides="window=resized")
+    parts = SimpleNamespace(taught=None, batches=lambda _, **how: how)
+    assert trained.first_stages(exp, parts, "baseline")["crop"] == "resized"
 
 
 def test_a_network_that_drops_takes_the_place_of_one_that_does_not_and_keeps_its_size():
@@ -184,7 +307,7 @@ def test_every_word_that_may_be_chosen_is_in_its_catalogue():
     for name, entries in catalogues.items():
         assert {*RECIPES["choices"][name]} == {*entries}, name
     needing = {name for name, roles in losses.TAUGHT.items() if "negative" in roles}
-    assert {*RECIPES["needs"]["negatives"]} == needing | {"outlier", "chosen"}
+    assert {*RECIPES["needs"]["negatives"]} == needing | {"outlier", "chosen", "gamma"}
 
 
 @pytest.mark.parametrize("notebook", ["12_palechor_train", "21_vaze_train", "31_kim_train"])
@@ -377,6 +500,49 @@ def test_the_best_epoch_is_scored_too_where_gamma_chooses_one(tmp_path):
     np.testing.assert_allclose(history["gamma"], halves)
     assert history["gamma"].max() <= 1
     assert pd.isna(history).sum().sum() == 0
+
+
+def test_at_the_best_epoch_c2ae_has_no_score_of_a_decoder_that_is_not_there(tmp_path):
+    exp = Experiment.named("digits", method="c2ae", overrides="watch=gamma epochs=2 gan_epochs=1")
+    parts = exp.parts(Machine())
+    network = exp.network(parts)
+    exp.fit(network, exp.criterion(parts), parts, tmp_path)
+    made = exp.scores(network, parts, tmp_path)
+    assert {*made["scores"]} - {*made["scores_best"]} == {"own"}
+
+
+def test_without_unknown_test_images_norms_are_watched_and_no_auroc(tmp_path):
+    few = "epochs=1 train_per_class=5 validation_per_class=4 test_per_class=4 also=gaussian_noise"
+    more = f"{few} counts=gaussian_noise:8"
+    exp = Experiment.named("closed_ten", method="softmax", regime="norms", overrides=more)
+    parts = exp.parts(Machine())
+    network = exp.network(parts)
+    history = exp.fit(network, exp.criterion(parts), parts, tmp_path)
+    assert {"norm_known", "norm_of_classes"} <= {*history}
+    assert not [name for name in history if "unknown" in name or "auroc" in name]
+
+
+@pytest.mark.parametrize("benchmark", ["p1", "p2", "p3", "digits"])
+def test_a_protocol_without_bins_can_hold_out_nothing(benchmark):
+    few = (
+        "" if benchmark == "digits" else "train_per_class=4 validation_per_class=4 test_per_class=4"
+    )
+    settings = f"validation=whole watch=held_out {few}"
+    parts = Experiment.named(benchmark, method="softmax", overrides=settings).parts(Machine())
+    assert {*parts.rows["split"]} <= {"train", "val", "test"}
+    assert {*parts.of("test", "negative")["label"]} == {-1}
+
+
+def test_a_validation_of_more_images_than_there_are_is_refused_by_name():
+    exp = Experiment.named("digits", method="softmax", overrides="validation=kim_cifar")
+    with pytest.raises(ValueError, match="validation=kim_cifar holds out 2000 known images, and"):
+        exp.parts(Machine())
+
+
+def test_a_data_set_without_training_images_has_none_to_hold_out():
+    files = pd.DataFrame({"wnid": ["a"], "split": ["test"]})
+    classes = pd.DataFrame({"wnid": ["a"], "role": ["known"]})
+    assert enough("kim_cifar", classes, files) is None
 
 
 def test_settings_are_chosen_by_the_validation_parts_and_no_test_image(tmp_path):

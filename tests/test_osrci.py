@@ -141,6 +141,16 @@ def test_stages_that_are_done_are_skipped(tmp_path, monkeypatch):
     assert files == {file: file.read_bytes() for file in sorted(tmp_path.rglob("*.p*"))}
 
 
+@pytest.mark.parametrize("changed", [{"cf_steps": 5}, {"cf_distance": 9.0}, {"generated": 32}])
+def test_another_search_makes_other_images_and_trains_on_them(changed, tmp_path):
+    trained(tmp_path / "both")
+    again, _ = trained(tmp_path / "both", **changed)
+    once, _ = trained(tmp_path / "once", **changed)
+    images = [checkpoint(tmp_path / run / "counterfactuals")["images"] for run in ("both", "once")]
+    assert torch.equal(*images)
+    assert_same(dict(again.state_dict()), dict(once.state_dict()))
+
+
 @pytest.mark.parametrize("stop", [6, 8, 9])  # 2 reads, 6 steps, 1 read of 2 batches, 6 steps
 def test_every_stage_resumes_to_the_same_bytes(stop, tmp_path):
     trained(tmp_path / "whole")

@@ -127,7 +127,7 @@ def test_a_run_that_begins_outside_anew_after_a_kill_ends_otherwise(tmp_path, mo
 def test_what_does_not_fit_is_refused(tmp_path):
     batches = Batches(1)
     batches.images = batches.images.repeat(1, 3, 2, 2)
-    with pytest.raises(ValueError, match=r"outside images of .* \(3, 16\); got \(1, 8\)"):
+    with pytest.raises(ValueError, match=r"outside images .* \(3, 16, 16\); got \(1, 8, 8\)"):
         trained(tmp_path, batches)
     with pytest.raises(ValueError, match="got devices=2"):
         fit("outlier", mlp(), tmp_path, Batches(1), devices=2)

@@ -16,7 +16,7 @@ from osnb import train
 from osnb.base import tables, user
 from osnb.book import predicting
 from osnb.book.run import Refused, execute, plan
-from osnb.experiment import predicted
+from osnb.experiment import examined, predicted
 from osnb.experiment.scored import Scores
 
 HEAD = "import numpy as np\nimport pandas as pd\nimport torch\nfrom torch import nn\n"
@@ -149,6 +149,18 @@ WRONG = {
         ", 0, (1, 8, 8))",
         "'a' twice",
     ),
+    "reader: numbers of classes": (
+        "reader=x:f",
+        "def f(root): return kept(pd.DataFrame({'sample': ['a'], 'wnid': 3, 'split': 'test'})"
+        ", 0, (1, 8, 8))",
+        "x:f needs text in wnid, such as '3'; got 3",
+    ),
+    "reader: numbers of samples": (
+        "reader=x:f",
+        "def f(root): return kept(pd.DataFrame({'sample': [3], 'wnid': 'a', 'split': 'test'})"
+        ", 0, (1, 8, 8))",
+        "x:f needs text in sample, such as '3'; got 3",
+    ),
     "reader: floats": (
         "reader=x:f",
         "def f(root): return Images(pd.DataFrame({'sample': ['a'], 'wnid': 'b', 'split': 'test'})"
@@ -167,6 +179,89 @@ def test_what_is_wrong_is_refused_before_a_kernel_starts(folder, name):
     kind, value = override.split("=")
     with pytest.raises(ValueError, match=reason):
         planned(folder, **{kind: value})
+
+
+def test_images_that_are_not_square_are_refused_where_a_part_is_made_for_one_side(folder):
+    found = np.load("mine.npz")
+    np.savez("mine.npz", pixels=found["pixels"][:, :, :6], classes=found["classes"])
+    reason = r" needs square images; .* mine:packed are \(1, 8, 6"
+    with pytest.raises(ValueError, match="mlp" + reason):
+        planned(folder, network="mlp")
+    for method in ("osrci", "c2ae", "arpl_cs"):
+        with pytest.raises(ValueError, match=method + reason):
+            planned(folder, method=method)
+    for method in ("softmax", "crl", "proser", "augmix"):
+        assert planned(folder, method=method, network="conv")
+
+
+def test_outlier_exposure_takes_images_that_are_not_square(folder):
+    found, roles = np.load("mine.npz"), "class,role\na,known\nb,known\nu,negative\nv,unknown\n"
+    classes = np.where(np.arange(60) < 50, found["classes"], "v")
+    np.savez("mine.npz", pixels=found["pixels"][:, :, :6], classes=classes)
+    (folder / "roles.csv").write_text(roles)
+    exp = ex.Experiment.named("my.yaml", method="oe", size="own", overrides="epochs=1")
+    examined.code(exp, ex.Machine())
+    parts = exp.parts(ex.Machine())
+    assert len(exp.fit(exp.network(parts), exp.criterion(parts), parts, folder)) == 1
+
+
+def test_a_loss_of_ones_own_may_teach_the_density_of_openhybrid(folder):
+    (folder / "x.py").write_text("def f(out, labels): ...")
+    how = {"method": "openhybrid", "size": "own"}
+    assert ex.Experiment.named("my.yaml", **how, overrides="loss=x:f")
+
+
+LACKS = {  # what mine:net, of logits and features alone, does not have
+    "arpl": r"loss=arpl needs reciprocal points: mine:net needs Outputs whose slack is \(N, K\)",
+    "crosr": "loss=joint needs a network that measures its image: mine:net needs Outputs whose",
+    "openhybrid": "openhybrid needs a density of the features: mine:net needs a head that gives",
+    "cgdl": r"cgdl needs a place for each class: mine:net needs Outputs whose slack is \(N, 1 \+ K",
+    "proser": "proser needs layers .*: mine:net needs trunk, an nn.Sequential of more than 2",
+    "mcdropout": "answer=mcdropout needs a network that drops: mine:net needs a module such as",
+}
+HAVING = """
+class Mine(Network):
+    def forward(self, images):
+        out = super().forward(images)
+        return out._replace(slack=torch.cat([out.slack] * 3, dim=1))
+
+def net(*, classes, channels, size):
+    layers = [nn.Flatten(), nn.Linear(channels * size * size, 5), nn.Dropout(0.1), nn.ReLU()]
+    return Mine(nn.Sequential(*layers), head_of("flow", 5, classes))
+"""
+
+
+@pytest.mark.parametrize("method", LACKS)
+def test_a_network_of_ones_own_is_asked_for_what_a_method_needs(method, folder):
+    how = {"method": method, "size": "own"}
+    exp = ex.Experiment.named("my.yaml", **how, overrides="network=mine:net")
+    with pytest.raises(ValueError, match=LACKS[method]):
+        examined.code(exp, ex.Machine())
+    code = (folder / "mine.py").read_text() + "from osnb.models.heads import Network, head_of\n"
+    (folder / "mine.py").write_text(code + HAVING)
+    more = "network=mine:net epochs=2 rules=plain" + " plain_epochs=1" * (method == "proser")
+    exp = ex.Experiment.named("my.yaml", **how, overrides=more)
+    examined.code(exp, ex.Machine())
+    parts = exp.parts(ex.Machine())
+    network = exp.network(parts)
+    exp.fit(network, exp.criterion(parts), parts, folder)
+    assert len(exp.scores(network, parts, folder)["scores"]) == len(parts.test.rows)
+
+
+def test_a_network_without_weights_is_tried_like_any_other(folder):
+    fixed = "def f(*, classes): return Fixed(classes)\nclass Fixed(nn.Module):\n"
+    fixed += "    def __init__(self, classes):\n        super().__init__()\n"
+    fixed += "        self.classes = classes\n    def forward(self, images):\n"
+    fixed += "        x = images.flatten(1)\n        return Outputs(x[:, : self.classes], x)\n"
+    (folder / "x.py").write_text(HEAD + fixed)
+    exp = experiment("network=x:f")
+    examined.code(exp, ex.Machine())
+    parts = exp.parts(ex.Machine())
+    out = train.predict(exp.network(parts), parts.test)
+    assert len(out.logits) == len(parts.test.rows)
+    exp = ex.Experiment.named("my.yaml", method="vos", size="own", overrides="network=x:f")
+    with pytest.raises(ValueError, match="vos needs a head that takes the features: x:f needs"):
+        examined.code(exp, ex.Machine())
 
 
 BAD = {

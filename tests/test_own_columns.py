@@ -88,6 +88,32 @@ def test_numbers_that_are_written_as_text_are_numbers():
     assert own.classes == ()
 
 
+@pytest.mark.parametrize("names", [np.str_, object])
+def test_numbers_of_classes_beside_words_of_roles_are_numbers(names):
+    label = columns()["label"]
+    label[:6:3] = -1
+    words = {-2: "Unknown", -1: "negative"}
+    own = scores.own(columns(label=np.array([words.get(x, str(x)) for x in label], names)))
+    np.testing.assert_array_equal(own.label, label)
+    assert own.classes == ()
+    logits = {"label": np.array(["0", "1", "unknown"], names), "logits": np.eye(3)}
+    assert scores.own(logits).label.tolist() == [0, 1, -2]
+    named = {"label": logits["label"], "pred": np.array(["0", "b", "b"], names), "s": np.ones(3)}
+    assert scores.own(named).classes == ("0", "1", "b")
+
+
+def test_a_column_that_is_no_real_number_a_sample_is_no_score_unless_it_is_asked_for():
+    more = {"features": np.ones((60, 2)), "epoch": np.array(3), "ok": np.ones(60, bool)}
+    own = scores.own(columns(**more))
+    assert {*own.scores} == {"mine"}
+    assert own.notes == ("no score, of another shape or kind: features, epoch, ok",)
+    logits = {"label": np.array([0, 1, -2]), "logits": 5 * np.eye(3), "features": np.ones((3, 2))}
+    assert scores.own(logits).notes == ("no score, of another shape or kind: features",)
+    for name in more:
+        with pytest.raises(ValueError, match=f"{name} needs"):
+            scores.own(columns(**more), names=[name])
+
+
 def test_roles_are_read_in_any_case_and_a_class_that_is_never_predicted_is_named():
     words = {"label": ["cat", "dog", "Unknown", "owl"], "pred": ["cat", "dog", "cat", "dog"]}
     said = scores.own({name: np.array(x, object) for name, x in words.items()} | {"s": np.ones(4)})

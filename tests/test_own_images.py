@@ -24,6 +24,7 @@ from test_cli import osnb
 from osnb import datasets, losses, models, protocols
 from osnb.base import user, workbook
 from osnb.book.run import plan
+from osnb.datasets import photographs
 from osnb.experiment import Experiment, Machine, examined, predicted
 from osnb.experiment.parts import sized
 from osnb.protocols import hierarchy
@@ -156,14 +157,14 @@ def test_pixels_are_those_of_pillow_turned_and_without_alpha(folder):
         np.testing.assert_array_equal(images.read(np.array([at[name]]))[0], expected)
     assert (images.read(np.array([at["deep.png"]])) == 40_000 >> 8).all()
     said = datasets.conversions(folder / "images")
-    assert [*said.values()] == [1, 1, 6, 0]
+    assert [*said.values()] == [1, 1, 0, 6, 0, 0]
     light = images.read(np.array([at["said.jpg"]]))[0].float().mean(dim=(0, 1))
     assert light[-1] > 200 > 50 > light[0]  # what was above is at the right
     (folder / "images" / "c" / "more").mkdir()
     for inside in ("loose.png", "c/more/deeper.png"):
         shutil.copy(folder / "images" / "c" / "deep.png", folder / "images" / inside)
     said = datasets.conversions(folder / "images")
-    assert [*said.items()][3] == ("files are left out: .png", 2)
+    assert [*said.items()][-1] == ("files are left out: .png", 2)
 
 
 @pytest.mark.parametrize(
@@ -477,7 +478,7 @@ def test_hidden_folders_hold_no_images(folder):
     pd.testing.assert_frame_equal(read(folder).rows, before)
     new = datasets.new_images(folder / "images", shape=(3, 8, 8), resize=10)
     assert sorted(new.rows["path"]) == sorted(before["path"])
-    assert [*datasets.conversions(folder / "images").values()] == [0, 0, 0, 0]
+    assert [*datasets.conversions(folder / "images").values()] == [0] * 6
     (folder / "images").rename(folder / "train")
     (folder / "images" / ".ipynb_checkpoints").mkdir(parents=True)
     (folder / "train").rename(folder / "images" / "train")
@@ -497,7 +498,7 @@ def test_folders_may_be_links_and_a_circle_of_them_ends(folder):
     assert sorted(new) == files
     for name in ("c/12.png", "c/notes.txt"):
         shutil.copy(folder / "c" / "3.png", folder / name)
-    assert [*datasets.conversions(folder / "images").items()][3] == ("files are left out: .txt", 1)
+    assert [*datasets.conversions(folder / "images").items()][-1] == ("files are left out: .txt", 1)
     assert experiment().settings["reader"] != shown
 
 
@@ -527,6 +528,49 @@ def test_a_verdict_needs_no_name_of_a_run_and_finds_the_benchmark_from_anywhere(
     monkeypatch.setenv("OSNB_OUT", str(folder / "out"))
     code, _, err = osnb("predict", "--benchmark", "my.yaml", "--weights", "w.pt")
     assert (code, f"not under OSNB_OUT={folder / 'out'}: unset it" in err) == (0, True), err
+
+
+@pytest.mark.parametrize("bits", [np.uint16, np.int32])
+def test_images_of_more_bits_are_dark_only_if_all_are(folder, bits):
+    place, found = folder / "images" / "c", []
+    for level in (0, 200, 4095, 4096):  # a black one and a dark one are nothing beside a light one
+        Image.fromarray(np.full((9, 9), level, bits)).save(place / f"{level}.tif")
+        found.append([*datasets.conversions(folder / "images").items()])
+    assert [deep for _, (_, deep), *_ in found] == [1, 2, 3, 4]
+    assert [dark for _, _, (_, dark), *_ in found] == [1, 2, 3, 0]
+    assert "none has a level above 4095: multiply all images by one number" in found[0][2][0]
+    images = read(folder)
+    assert len(images.read(np.arange(len(images.rows)))) == len(images.rows)
+
+
+def test_files_of_several_pictures_are_counted_before_a_training(folder):
+    place = folder / "images" / "c"
+    pages = [Image.new("L", (9, 9), shade) for shade in (1, 2)]
+    for name in ("pages.tif", "moves.png", "moves.webp"):
+        pages[0].save(place / name, save_all=True, append_images=pages[1:], lossless=True)
+    found = [*datasets.conversions(folder / "images").items()]
+    assert [count for _, count in found] == [0, 0, 0, 0, 3, 0]
+    assert "of which the first is read" in found[4][0]
+
+
+def test_images_turned_by_a_quarter_are_kept_in_a_cache_too(folder):
+    place, tag = folder / "images" / "c", Image.Exif()
+    photo = Image.fromarray(np.arange(16 * 10 * 3, dtype=np.uint8).reshape(16, 10, 3))
+    names = [f"{way}.{kind}" for way in range(1, 9) for kind in ("png", "jpg", "tiff")]
+    for name in names:
+        tag[0x0112] = int(name[0])
+        photo.save(place / name, exif=tag)
+    files = photographs.Files(place, names, 8, turn=True)
+    stored = photographs.stored(files, folder / "cache", say=lambda _: None)
+    assert (stored.marks == photographs.STORED).all()
+    for position in range(len(names)):
+        np.testing.assert_array_equal(stored.whole(position), files.whole(position))
+
+
+def test_a_file_that_is_neither_list_nor_image_is_refused_with_the_endings_there_are(folder):
+    Image.new("L", (9, 9)).save(folder / "photo.gif")
+    with pytest.raises(ValueError, match=r"photo\.gif needs a name that ends in \.csv, \.jpeg, "):
+        datasets.new_images(folder / "photo.gif", shape=(3, 8, 8), resize=8)
 
 
 def test_new_images_that_are_not_there_or_twice_are_refused(folder):

@@ -1,5 +1,6 @@
 """`osnb predict`: scores of weights that are there already, as a run like any other."""
 
+import errno
 import json
 from inspect import signature
 from pathlib import Path
@@ -16,6 +17,7 @@ from osnb import experiment, models, train
 from osnb.base import stamps, tables, workbook
 from osnb.base.outputs import Outputs
 from osnb.book import predicting, run, runs
+from osnb.datasets import BrokenImage
 from osnb.evidence import tables as evidence
 from osnb.experiment import predicted
 from osnb.experiment.predicted import MOVED, Answering
@@ -123,6 +125,26 @@ def test_what_predict_cannot_do_is_refused_and_leaves_nothing(words, reason, sma
     assert reason in why
     new = {*out.rglob("*")} - {*there}
     assert [file for file in new if ".locks" not in file.parts] == []
+
+
+@pytest.mark.parametrize(
+    ("error", "ends"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), 1),
+        (PermissionError("no"), 1),
+        (ValueError("no"), 2),
+        (BrokenImage("a.png does not decode"), 2),
+        (UnicodeDecodeError("utf-8", b"", 0, 1, "no"), 2),
+        (FileNotFoundError("no photographs"), 2),
+    ],
+)
+def test_a_full_disk_is_a_failure_and_a_broken_image_a_refusal(small, monkeypatch, error, ends):
+    def fails(*_, **__):
+        raise error
+
+    monkeypatch.setattr(predicted, "predicted", fails)
+    code, _, why = osnb("predict", "small", "--also", "glyphs")
+    assert (code, why) == (ends, f"osnb: {error}\n")
 
 
 MINE = """from torch import nn

@@ -175,10 +175,10 @@ def test_an_artefact_that_does_not_follow_is_marked_and_counted(project):
     decided = report.claims.decide(["palechor2023"], ["printed"])
     paper = facts.papers(decided, verdicts)[0]
     wrong = {each["name"]: each["wrong"] for each in paper["done"] if each["wrong"]}
-    assert wrong == {"Table 2": ["edited"], "Figure 2": ["unstamped"]}
+    assert wrong == {"Table 2": ["edited"], "Figure 2": ["without a stamp"]}
     assert paper["wrong"] == 2
     assert facts.follows(verdicts) == (
-        "1 of 3 figures, tables and scores tables follow, 1 edited, 1 unstamped do not"
+        "1 of 3 figures, tables and scores tables follow; the others: 1 edited, 1 without a stamp"
     )
     assert facts.follows(verdicts[2:]) == "1 of 1 figures, tables and scores tables follow"
 
@@ -262,7 +262,7 @@ def test_the_benchmark_has_a_page_that_says_how_to_compare(pages, built):
 @pytest.mark.slow
 def test_the_front_page_lists_every_artefact_with_what_it_waits_for(pages, built):
     text = " ".join(pages[built / "index.html"].text.split())
-    assert "16 of 44 artefacts done" in text
+    assert "Three papers on open-set recognition: 16 of 44 tables and figures" in text
     counted = gallery.counted(gallery.shown(gallery.artefacts(workbook.root())))
     assert counted.endswith("27 are not made.")
     assert counted.replace("'", "’") in text
@@ -276,7 +276,7 @@ def test_the_front_page_lists_every_artefact_with_what_it_waits_for(pages, built
         assert f"{title.replace(chr(39), chr(8217))} {awaited}" in text
     assert "0.409 / 0.233 / 0.298" in text
     assert "Runs finished here: 1;" in text
-    assert re.search(r"0 of \d+ figures, tables and scores tables follow, .*\d+ \w+ do not", text)
+    assert re.search(r"0 of \d+ figures, tables and scores tables follow; the others: \d+", text)
     assert "palechor2023: 11 of 11, 11 with parts that do not follow" in text
     assert re.search(r"notebook, params; does not follow: \w+", text)
     assert "13_palechor_results/mini, commit 0a99264" in text

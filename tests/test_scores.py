@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from osnb import scores
+from osnb.base import columns
 from osnb.base.labels import NEGATIVE, UNKNOWN
 from osnb.base.outputs import Outputs
 from osnb.datasets.vision import torchvision  # noqa: F401  # pytorch-ood, imported later, needs the guard
@@ -268,4 +269,4 @@ def test_own_scores_are_kept_beside_those_of_the_logits():
 def test_an_npz_file_that_holds_objects_is_refused(tmp_path):
     np.savez(tmp_path / "a.npz", labels=np.array([0, None], object))
     with pytest.raises(ValueError, match="no npz file of plain arrays"):
-        scores.arrays(tmp_path / "a.npz")
+        columns.arrays(tmp_path / "a.npz")

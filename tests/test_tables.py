@@ -126,7 +126,7 @@ def test_of_a_table_that_another_run_s_was_copied_over_no_number_is_made(project
     shutil.copy(here / "mini_a" / "scores.parquet", here / "mini_b")
     for collect in (
         lambda: tables.collect("12_train", "mini"),
-        lambda: own.collect("mini_b", "mini"),
+        lambda: own.collect("mini_b", "mini", score="max_logit", read=None),
     ):
         with pytest.raises(
             ValueError, match=r"12_train/mini_b: scores\.parquet .* has other bytes"

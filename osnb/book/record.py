@@ -275,9 +275,10 @@ def queue(directory: Path, content: Mapping[str, Any]) -> None:
 
 
 def seconds(found: Mapping[str, Any] | None) -> float | None:
-    """Seconds that a run took when it was last made, after its run.json; none if it never was."""
+    """Seconds that a run took when it was last made in one go, after its run.json, or none."""
     tries = [*found.get("attempts", []), found] if found else []
-    return next((x.get("seconds") for x in tries[::-1] if x.get("state") == "done"), None)
+    whole = (x for x in tries[::-1] if x.get("state") == "done" and not x.get("resumed"))
+    return next((x.get("seconds") for x in whole), None)
 
 
 # Where, when and with what a run is made.

@@ -21,7 +21,7 @@ RESULTS = ("*.svg", "*.csv", "*.tex", "*.json", "scores*.parquet", "history.parq
 RESULTS += ("outputs.parquet",)
 SMALL = 2_000_000  # bytes
 WORDS = "in the place of"
-STANDS_IN = "miniature: drawings (Quick, Draw!) and digits in the place of the paper's images"
+STANDS_IN = "miniature: drawings (Quick, Draw!), digits or letters in the place of papers' images"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 WIDGET = "application/vnd.jupyter.widget-view+json"  # a random id, dead without its kernel
 

@@ -281,7 +281,7 @@ class Batches:
 
     @property
     def rows(self) -> pd.DataFrame:
-        """The rows as given but for the images skipped so far: what an unshuffled pass yields."""
+        """What an unshuffled pass yields, the rows as given but for the images skipped so far."""
         return self.given[~self.given["sample"].isin(list(self.skipped))]
 
     def __call__(self, epoch: int, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:

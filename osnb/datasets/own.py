@@ -13,7 +13,7 @@ from PIL import Image
 from osnb.base import workbook
 from osnb.base.labels import UNKNOWN, written
 from osnb.datasets.images import Images, kept, like
-from osnb.datasets.photographs import BROKEN, content, is_turned, turned
+from osnb.datasets.photographs import BROKEN, content, orientation, turned
 from osnb.datasets.readers import SUFFIXES, by_class, photographs
 from osnb.datasets.small import need
 from osnb.protocols import read_csv
@@ -21,8 +21,13 @@ from osnb.protocols.palechor import SPLITS
 
 LAYOUT = "<class>/*, train|val|test/<class>/*, or a csv file with the columns path and class"
 ALPHA, DEEP = "images lose their alpha", "images of 16 bits keep the upper 8"
+DARK = (  # of all of them together, since one may be dark among others
+    "images of 16 or 32 bits come out dark, as none has a level above 4095: multiply all images by "
+    "one number"
+)
 ROTATED = "images are turned as their camera's orientation tag says"
-CONVERTED = (ALPHA, DEEP, ROTATED)
+SEVERAL = "files hold several pictures (a stack, an animation), of which the first is read"
+CONVERTED = (ALPHA, DEEP, DARK, ROTATED, SEVERAL)
 DIVIDED = {"train", "training", "val", "valid", "validation", "test", "testing"}  # by anybody
 FITS = 4e9  # bytes of pixels that are kept in memory once they are decoded
 
@@ -121,7 +126,7 @@ def new_images(place: Path, *, shape: tuple[int, int, int], resize: int) -> Imag
 
     Raises:
         FileNotFoundError: there is no such place, or no image in it.
-        ValueError: a path is listed twice, or is no text in UTF-8.
+        ValueError: a file is neither csv nor image, a path is listed twice, or is no text in UTF-8.
     """
     if not place.exists():
         raise FileNotFoundError(2, "no such folder of images, csv file or image", str(place))
@@ -129,8 +134,10 @@ def new_images(place: Path, *, shape: tuple[int, int, int], resize: int) -> Imag
     if place.is_dir():
         images = (path for path in workbook.shown(place) if path.suffix.lower() in SUFFIXES)
         base, paths = place, sorted(path.as_posix() for path in images)
-    elif place.suffix.lower() not in SUFFIXES:
+    elif place.suffix.lower() == ".csv":
         paths = [*read_csv(place, "path")["path"]]
+    elif place.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"{place} needs a name that ends in .csv, {', '.join(SUFFIXES)}")
     if not paths:
         raise FileNotFoundError(f"{place} holds no image file ({', '.join(SUFFIXES)})")
     if len({*map(os.path.normpath, paths)}) < len(paths):
@@ -152,13 +159,19 @@ def write_png(images: Images, positions: np.ndarray, folder: Path) -> None:
 def conversions(place: Path) -> dict[str, int]:
     """How many files are not read as they are, by what is done to them."""
     base, counts = place.parent if place.is_file() else place, dict.fromkeys(CONVERTED, 0)
+    brightest = 0  # level of all deep ones
     read = {*listed(place)["path"]}
     for path in read:
         with suppress(*BROKEN), Image.open(base / path) as photo:
             counts[ALPHA] += photo.mode in ("RGBA", "LA", "PA") or "transparency" in photo.info
-            counts[DEEP] += photo.mode.startswith("I")
-            tag = photo.getexif() if photo.format != "PNG" else None  # which decodes a whole PNG
-            counts[ROTATED] += turned(content(base / path)) if tag is None else is_turned(tag)
+            counts[SEVERAL] += getattr(photo, "n_frames", 1) > 1
+            # of a PNG tags are read from its bytes, for Pillow decodes it whole
+            png = photo.format == "PNG"
+            counts[ROTATED] += turned(content(base / path)) if png else orientation(photo) > 1
+            if photo.mode.startswith("I"):
+                counts[DEEP] += 1
+                brightest = max(brightest, int(np.asarray(photo).max()))
+    counts[DARK] = counts[DEEP] if brightest < 4096 else 0
     files = (x for x in workbook.shown(place) if (place / x).is_file())  # none of a csv
     others = [x.suffix for x in files if str(x) not in read]
     return counts | {f"files are left out: {', '.join(sorted({*others}))}": len(others)}

@@ -57,7 +57,8 @@ REPLACE = ": replace it, or leave such images out with broken=skip"
 def decode(data: bytes, name: str) -> Image.Image:
     """The image in the bytes of a file, as 8-bit RGB.
 
-    Greyscale is repeated, CMYK converted, alpha dropped; of 16 bits the upper 8 are kept.
+    Greyscale is repeated, CMYK converted, alpha dropped; of 16 bits the upper 8 are kept. Levels of
+    32 bits count as 16.
 
     Args:
         data: the file's bytes, in any format that Pillow reads.
@@ -170,13 +171,14 @@ def turned(data: bytes) -> bool:
     """Whether the camera's orientation tag, in EXIF, XMP or TIFF, says that an image is turned."""
     if data[:2] in TIFF or any(mark in data for mark in MARKS):  # for Pillow would decode any PNG
         with suppress(*BROKEN), Image.open(io.BytesIO(data)) as photo:
-            return is_turned(photo.getexif())
+            return orientation(photo) != 1
     return False
 
 
-def is_turned(tags: Image.Exif) -> bool:
-    """Whether an image's orientation tag is one of those that turn it, 2 to 8."""
-    return tags.get(ExifTags.Base.Orientation) in range(2, 9)
+def orientation(photo: Image.Image) -> int:
+    """An image's orientation tag, of those that turn it (from 5 by a quarter), 2 to 8; else 1."""
+    tag = photo.getexif().get(ExifTags.Base.Orientation)
+    return tag if tag in range(2, 9) else 1
 
 
 def upright(data: bytes, name: str, short: int) -> np.ndarray:
@@ -314,7 +316,11 @@ def _header(files: Files, position: int) -> tuple[int, int]:
     path = files.root / files.paths[position]
     try:
         with Image.open(path) as photo:
-            width, height = lengths(photo.size, files.short)
+            tagged = files.turn and photo.format != "TIFF"  # whose size Pillow turns itself
+            if tagged and photo.format == "PNG":  # which Pillow decodes for its tags
+                tagged = turned(content(path))
+            sides = photo.size[::-1] if tagged and orientation(photo) >= 5 else photo.size
+            width, height = lengths(sides, files.short)
     except FileNotFoundError:
         raise
     except BROKEN:

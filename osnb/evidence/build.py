@@ -75,12 +75,12 @@ class Evidence:
 
     @property
     def resamples(self) -> int:
-        """R."""
+        """How many resamples there are, R."""
         return next(iter(self.values.values())).shape[1] - 1
 
     @property
     def size(self) -> str:
-        """The data's size: mini, tiny or paper; printed tables have no such key."""
+        """The size of the data, mini, tiny or paper; printed tables have no such key."""
         return next(iter(self.keys.get("size", ())), "printed")
 
     def column(self, measure: str) -> np.ndarray:

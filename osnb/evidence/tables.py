@@ -300,10 +300,9 @@ def as_stamped(path: Path, stamp: Mapping[str, Any]) -> None:
         ValueError: of the files that the stamp explains, one has other bytes.
     """
     if altered := stamps.altered(path.parent, stamp):
-        name = f"{stamp['notebook']}/{stamp['run']}"
         raise ValueError(
-            f"{name}: {', '.join(altered)} in {path.parent} has other bytes than its stamp says; "
-            f"put it back, or make it anew (osnb run params/{name}.yaml --force)"
+            f"{stamp['notebook']}/{stamp['run']}: {', '.join(altered)} in {path.parent} has other "
+            "bytes than its stamp says; put it back, or run its params file anew (osnb run --force)"
         )
 
 

@@ -133,20 +133,21 @@ class Experiment:
             overrides: such as "epochs=30 network=resnet9 width=8"; quotes hold blanks.
 
         Raises:
-            ValueError: a name is none of those there are, nothing reads an override, or the
-                benchmark lacks what the recipe needs; the message says what there is.
+            ValueError: a name is none of those there are, nothing reads an override, parts do not
+                fit each other, or the benchmark lacks what the recipe needs; the message says what
+                there is.
         """
         benchmarks, recipes = layers.catalogue("benchmarks"), layers.catalogue("recipes")
         base = layers.benchmark(benchmark, size)
         of_method = layers.entry("method", method, size, base)
         of_regime = layers.entry("regime", regime, size, base)
-        if "rules" in of_method:  # those that belong to it
-            of_regime.pop("rules", None)
+        for name in {"rules", "normalise"} & of_method.keys():  # those that belong to it
+            of_regime.pop(name, None)
         facts = {name: base[name] for name in layers.FACTS if name in base}
         base = {k: v for k, v in base.items() if k not in (*facts, "regimes", "methods")}
         below = [benchmarks["base"] | recipes["base"], base, of_method, of_regime]
         where = f"{benchmark} in size {size}, method {method}, regime {regime}"
-        settings = layers.resolved(below, overrides, facts, where)
+        settings = layers.resolved(below, overrides, facts | {"method": method}, where)
         settings = layers.noted(settings, benchmark)
         layers.one_of_splits(split, facts, where)
         if not 0 <= seed < 2**32:  # numpy's
@@ -167,7 +168,7 @@ class Experiment:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """What every collected table says of the run: benchmark, split, network, regime, ..."""
+        """What every collected table says of the run, such as benchmark, split and network."""
         network = self.recipe.settings["network"]
         width = f" {network['width']}" if "width" in network else ""
         values = self.choices | {"network": network.get("backbone") or network["name"] + width}

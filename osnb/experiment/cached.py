@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from osnb import metrics, scores, train
 from osnb.base import workbook
+from osnb.base.columns import arrays
 from osnb.base.labels import NEGATIVE
 from osnb.base.outputs import Outputs
 from osnb.scores import FITTED, POST_HOC, SCORES, Seen, features
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 Rule = Callable[..., np.ndarray]
 FILE = "features.npz"
-# of OpenMax, or as many as the class with the fewest has that are classified right; the other
-# settings are those of Kim et al. 2021
+# of OpenMax, or as many, from 2, as the class with the fewest has that are classified right; the
+# other settings are those of Kim et al. 2021
 TAIL = 20
 GRIDS = {  # settings that are chosen on validation negatives: KNN's and NCI's are their papers'
     "gen": (features.gen, {"top": 100}, "gamma", (0.01, 0.1, 0.5, 1)),
@@ -58,7 +59,7 @@ def said(experiment: "Experiment", directory: Path, machine: "Machine") -> dict[
     if not made.is_file():
         raise ValueError(f"need a trained network; there is no {made}")
     digest = workbook.file_hash(made)
-    if file.is_file() and (found := scores.arrays(file))["checkpoint"] == digest:
+    if file.is_file() and (found := arrays(file))["checkpoint"] == digest:
         return found
     parts = experiment.parts(machine)
     network = experiment.network(parts)
@@ -112,8 +113,10 @@ def rules(found: Mapping[str, np.ndarray]) -> dict[str, Callable[[Seen], Callabl
     known = int(found["known"])
     labels, held_out = found["label_train"], found.get("label_val", np.array([]))
     every = {name: lambda _, rule=rule: rule for name, rule in (SCORES | POST_HOC).items()}
-    right = labels[scores.predicted(_says(found, "train"), known=known) == labels]
-    tail = min(TAIL, np.bincount(right, minlength=known).min())
+    columns = found["logits_train"].shape[1]
+    column = np.where(labels == NEGATIVE, known, labels)  # a background's is K, as in OpenMax
+    right = column[found["logits_train"].argmax(axis=1) == column]
+    tail = np.clip(np.bincount(right, minlength=columns).min(), 2, TAIL)
     how = {"alpha": min(10, known), "distance": "both", "weights": "ranked", "score": "log_odds"}
     of = {"openmax": partial(scores.openmax, tail=int(tail), **how)}
     for name, fit in (of | {"mahalanobis": scores.mahalanobis}).items():
@@ -144,22 +147,43 @@ def _best(
     return fitted[int(np.argmax(found))]
 
 
-def scored(found: Mapping[str, np.ndarray]) -> tuple[pd.DataFrame, pd.Series]:
+def scored(
+    found: Mapping[str, np.ndarray], *, say: Callable[[str], None] = print
+) -> tuple[pd.DataFrame, pd.Series]:
     """A column for each rule on every test image, as `osnb score` reads it, and seconds of each.
 
-    The seconds are those of fitting, choosing and scoring, on this machine.
+    The seconds are those of fitting, choosing and scoring, on this machine. A rule that cannot be
+    fitted is left out, and `say` is told which and why, in one line.
+
+    Raises:
+        ValueError: no rule can be fitted.
     """
     known = int(found["known"])
     learnt, test = _says(found, "train"), _says(found, "test")
     seen = Seen(learnt, found["label_train"], known, found["weight"], found["bias"])
     names = {"label": "label_test", "class": "class_test", "task": "task_test"}
     columns = {name: found[key] for name, key in names.items()}
-    columns["pred"], seconds = scores.predicted(test, known=known), {}
+    columns["pred"], seconds, errors = scores.predicted(test, known=known), {}, {}
     for name, fit in rules(found).items():
         start = time.perf_counter()
-        columns[name] = fit(seen)(test, known=known)
-        seconds[name] = time.perf_counter() - start
+        try:
+            columns[name] = _numbers(fit(seen)(test, known=known))
+        except (ValueError, torch.linalg.LinAlgError) as error:
+            errors[name] = error
+        else:
+            seconds[name] = time.perf_counter() - start
+    if not seconds:
+        raise next(iter(errors.values()))
+    if errors:
+        why = (f"{name} ({str(error).splitlines()[0]})" for name, error in errors.items())
+        say(f"left out, as they cannot be fitted: {'; '.join(why)}")
     return pd.DataFrame(columns), pd.Series(seconds, name="seconds")
+
+
+def _numbers(values: np.ndarray) -> np.ndarray:
+    if missing := np.isnan(values).sum():
+        raise ValueError(f"it gives NaN for {missing} of {len(values)} images")
+    return values
 
 
 def compared(table: pd.DataFrame, seconds: pd.Series) -> pd.DataFrame:

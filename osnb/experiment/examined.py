@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,15 +13,18 @@ import pandas as pd
 import torch
 from PIL import Image
 
-from osnb import datasets, losses, scores
+from osnb import datasets, losses, scores, train
 from osnb.base import tables, workbook
 from osnb.base.outputs import Outputs
 from osnb.datasets.photographs import REPLACE
-from osnb.experiment import Experiment, Machine, layers
+from osnb.experiment import Experiment, Machine, layers, trained
 from osnb.experiment.parts import STILL, Parts, read, sized
 from osnb.protocols import hierarchy
+from osnb.train.forward import DROPOUTS
 
 ROWS, CLASSES, WIDTH = 12, 5, 8  # of the outputs that a loss or a score is tried on
+# networks of layers that see every pixel, and trainings that draw images, are made for one side
+SQUARE = {"network": ("mlp", "ladder"), "training": ("osrci", "c2ae", "arpl_cs")}
 NEAR = 8  # of 64 bits of each perceptual hash that nearly equal images may differ in
 SHOWN = 5  # pairs of them that are named
 ADVICE = "Where two are one picture, remove one, or give both one `unit` in a csv"
@@ -76,8 +80,15 @@ def _read(name: str, experiment: Experiment, machine: Machine) -> None:
     if not isinstance(images, datasets.Images):
         raise ValueError(f"{name} must give osnb.datasets.Images; got {type(images).__name__}")
     rows = images.rows
+    for kind, made in SQUARE.items():
+        part = experiment.settings[kind]["name"]
+        if part in made and images.shape[1] != images.shape[2]:
+            raise ValueError(f"{part} needs square images; those of {name} are {images.shape}")
     if lacking := {"sample", "wnid", "split"} - {*rows}:
         raise ValueError(f"{name} needs rows of sample, wnid and split; it lacks {min(lacking)}")
+    for column in ("sample", "wnid"):
+        if wrong := [x for x in rows[column] if not isinstance(x, str)]:
+            raise ValueError(f"{name} needs text in {column}, such as '3'; got {wrong[0]!r}")
     if (twice := rows["sample"].duplicated()).any():
         raise ValueError(f"{name} has the sample {rows.loc[twice, 'sample'].iloc[0]!r} twice")
     places = np.arange(min(len(rows), 2))
@@ -91,16 +102,45 @@ def _net(name: str, experiment: Experiment, machine: Machine) -> None:
     parts = experiment.parts(machine)
     form = "network(*, classes, channels, size, **settings) -> torch.nn.Module"
     made = called(name, form, experiment.network, parts)
-    answered(name, form, made[0] if isinstance(made, torch.nn.ModuleList) else made, parts)
+    network = trained.members(made)[0]
+    has = _has(network, answered(name, form, network, parts), parts)
+    for part, what, ways in layers.needed(experiment.settings, experiment.choices["method"]):
+        how, given = has.get(part, ("", True))
+        if "network=MODULE:NAME" in ways and not given:
+            raise ValueError(f"{part} needs {what}: {name} needs {how}")
 
 
-def answered(name: str, form: str, network: torch.nn.Module, parts: Parts) -> None:
-    """Hold what a network says of two random images, in the mode it is in, to what is needed.
+def _has(network: torch.nn.Module, out: Outputs, parts: Parts) -> dict[str, tuple[str, bool]]:
+    """What a part of `fits` asks of a network, and whether this one, which said `out`, has it."""
+    wide = out.slack.shape[1] if getattr(out.slack, "ndim", 0) == 2 else 0
+    row, cut = getattr(network, "trunk", None), parts.settings["training"].get("cut", 0)
+    length = len(row) if isinstance(row, torch.nn.Sequential) else 0
+    said = None
+    with suppress(Exception):  # of any kind: it is a person's code
+        said = network.head(out.features)
+    drops = any(isinstance(m, DROPOUTS) and m.p > 0 for m in network.modules())
+    points = "Outputs whose slack is (N, K), K classes", wide >= parts.outputs
+    return {
+        **dict.fromkeys(("loss=arpl", "loss=rpl", "training=arpl_cs"), points),
+        "loss=joint": ("Outputs whose slack is (N, 1)", wide > 0),
+        "training=openhybrid": (
+            "a head that gives logits and slack (N, 1) of features",
+            isinstance(said, tuple) and len(said) == 2,
+        ),
+        "training=vos": ("a head that gives logits of features", said is not None),
+        "training=cgdl": ("Outputs whose slack is (N, 1 + K), K classes", wide > parts.outputs),
+        "training=proser": (f"trunk, an nn.Sequential of more than {cut} layers", length > cut),
+        "answer=mcdropout": ("a module such as nn.Dropout with p > 0", drops),
+    }
+
+
+def answered(name: str, form: str, network: torch.nn.Module, parts: Parts) -> Outputs:
+    """What a network says of two random images, in the mode it is in, held to what is needed.
 
     Raises:
         ValueError: these are no finite logits for each class, with features.
     """
-    images = torch.rand(2, *parts.images.shape, device=next(network.parameters()).device)
+    images = torch.rand(2, *parts.images.shape, device=train.device(network))
     with torch.no_grad():
         out, shape = called(name, form, network, images), (2, parts.outputs)
     if not isinstance(out, Outputs) or len(out.features) != 2:
@@ -110,6 +150,7 @@ def answered(name: str, form: str, network: torch.nn.Module, parts: Parts) -> No
         raise ValueError(f"{name} {classes}; it gave {came}")
     if not out.logits.isfinite().all():
         raise ValueError(f"{name} needs finite logits of 2 images; it gave some that are not")
+    return out
 
 
 def _random(columns: int) -> list[np.ndarray]:

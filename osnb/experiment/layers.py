@@ -6,6 +6,7 @@ arguments that the part of that name reads, as the two files in params/ list the
 
 import csv
 import math
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -137,13 +138,14 @@ def resolved(
     """The settings of a base, a benchmark, a method and a regime under overrides.
 
     Raises:
-        ValueError: nothing reads what a method or an override sets, or the benchmark lacks what
-            the recipe needs; the message ends with `where`.
+        ValueError: nothing reads what a method or an override sets, parts do not fit each other,
+            or the benchmark lacks what the recipe needs; the message ends with `where`.
     """
     changed = words(overrides)
-    all_read(layers[2], laid(layers), where)
     settings = laid([*layers, changed])
     all_read(changed, settings, where)
+    fitting(settings, facts["method"], where)
+    all_read({k: v for k, v in layers[2].items() if k not in changed}, laid(layers), where)
     feasible(settings, changed, facts, where)
     if settings["normalise"] == "none":  # as every run before there was a choice
         del settings["normalise"]
@@ -228,6 +230,45 @@ def all_read(given: Mapping[str, Any], settings: Mapping[str, Any], where: str) 
         )
 
 
+def fitting(settings: Mapping[str, Any], method: str, where: str) -> None:
+    """Refuse parts that do not fit each other; `fits` in params/recipes.yaml says which do.
+
+    Raises:
+        ValueError: with what a part, or the method, needs, and what gives it.
+    """
+    there = dict(flat(settings)) | {"method": method}
+    for kind in ("network", "loss"):
+        if ":" in there[kind]:
+            there[kind] = "MODULE:NAME"  # who knows what one's own has
+    for part, what, ways in needed(settings, method):
+        if any(_holds(way, there) for way in ways):
+            continue
+        ways = [way for way in ways if f"network={there['network']} " in way] or ways
+        key, lacks = re.split("[=<>]", ways[0])[0], ""
+        if key not in there:
+            having = ", ".join(n for n, values in parts()["network"].items() if key in values)
+            lacks = f"; network {there['network']} has no setting {key}, these have: {having}"
+        raise ValueError(f"{part} needs {what}: set {' or '.join(ways)}{lacks} ({where})")
+
+
+def needed(settings: Mapping[str, Any], method: str) -> Iterator[tuple[str, str, list[str]]]:
+    """(part, what it needs, what gives it) of each row of `fits` that is about these settings."""
+    there = dict(flat(settings)) | {"method": method}
+    for part, needs in catalogue("recipes")["fits"].items():
+        if _holds(part, there):
+            yield from ((part, what, ways) for what, ways in needs.items())
+
+
+def _holds(words: str, there: Mapping[str, Any]) -> bool:
+    """Whether each of some words, such as `network=conv cut<6`, is true of settings."""
+    for name, sign, value in (re.split("([=<>])", word, maxsplit=1) for word in words.split()):
+        compare = {"=": lambda x, y: spelled(x) == y, "<": lambda x, y: x < float(y)}
+        compare[">"] = lambda x, y: x > float(y)
+        if name not in there or not compare[sign](there[name], value):
+            return False
+    return True
+
+
 def feasible(settings: dict[str, Any], changed: Mapping, facts: Mapping, where: str) -> None:
     """Give external images to what needs some, and refuse what a benchmark cannot give.
 
@@ -253,7 +294,8 @@ def feasible(settings: dict[str, Any], changed: Mapping, facts: Mapping, where: 
         )
     if needing and settings["validation"] == "whole":
         why = f"{needing[0]} needs negatives, which validation=whole leaves out"
-        raise ValueError(f"{why}: {where}")
+        remedy = "watch" if needing == ["gamma"] else "validation"
+        raise ValueError(f"{why}: set {remedy}=held_out ({where})")
     if settings["normalise"] == "timm" and settings["network"]["name"] != "timm":
         raise ValueError(f"normalise=timm needs network=timm, whose backbone says it: {where}")
     rules, answer = settings["rules"]["name"], settings["answer"]["name"]

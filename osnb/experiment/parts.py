@@ -72,7 +72,7 @@ class Parts:
 
     @property
     def taught(self) -> pd.DataFrame:
-        """Rows that the loss is trained on: those of known classes, and negatives if it has use."""
+        """Rows that the loss is trained on, those of known classes, and negatives if it has use."""
         return self.of("train", *losses.TAUGHT[self.settings["loss"]["name"]])
 
     @cached_property
@@ -143,6 +143,7 @@ def parts(experiment: "Experiment", machine: "Machine") -> Parts:
         others = protocols.PROTOCOLS.bind(other, split=settings["split"])
         others = others(available=set(images.rows["wnid"].unique()))
         classes = protocols.with_negatives(classes, others)
+    enough(settings["validation"], classes, images.rows)
     divide = VALIDATION[settings["validation"]]
     shared = {"seed": settings["seed"], "threads": machine.workers}
     shared |= {"broken": settings["reader"].get("broken", "stop")}
@@ -158,6 +159,25 @@ def parts(experiment: "Experiment", machine: "Machine") -> Parts:
         experiment.settings,
         machine.captured,
     )
+
+
+def enough(validation: str, classes: pd.DataFrame, files: pd.DataFrame) -> None:
+    """Refuse a validation that holds out more images than there are, less one of each class.
+
+    Raises:
+        ValueError: with how many it holds out, of how many.
+    """
+    held_out = dict(zip(("known", "negative"), KIM.get(validation, ()), strict=False))
+    if {*files["split"]} & {"train", "val"} != {"train"}:  # nothing is drawn
+        return
+    found = files[files["split"] == "train"].merge(classes[["wnid", "role"]], on="wnid")
+    for role, count in held_out.items():
+        wnids = found["wnid"][found["role"] == role]
+        if len(wnids) < count + wnids.nunique() or not len(wnids):
+            raise ValueError(
+                f"validation={validation} holds out {count} {role} images, and there are "
+                f"{len(wnids)} to train on: set validation=held_out"
+            )
 
 
 def sized(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,10 @@ def scored(
     if watched == "gamma" and not isinstance(network, nn.ModuleList):
         kept = next(Path(directory).rglob("best.pt"), Path(directory, "best.pt"))
         best = train.best(network, kept.parent)  # of C2AE in stage one's folder
-        found["scores_best"] = Scores(best, parts, Path(directory), rules="plain").table()
+        table = Scores(best, parts, Path(directory), rules="plain").table()
+        if experiment.settings["training"]["name"] == "c2ae":
+            table = table.drop(columns="own")  # its decoder knows the last epoch's features alone
+        found["scores_best"] = table
     return found
 
 

@@ -77,8 +77,9 @@ def fit(
 ) -> pd.DataFrame:
     """Train every network of the run; see `Experiment.fit`.
 
-    Members of an ensemble that see images drawn anew share the seed of their trainings, as Vaze et
-    al. 2022 have it; the others have a seed each.
+    Members of an ensemble have first weights of their own. They share order, crops and flips of
+    their images, which are the same, or drawn anew for each as Vaze et al. 2022 have it: then they
+    share the seed of their trainings too, which says what else is drawn, such as dropout.
     """
     settings, directory = experiment.settings, Path(directory)
     name, how = layers.named(settings["training"])
@@ -105,11 +106,17 @@ def fit(
 def first_stages(experiment: "Experiment", parts: Parts, regime: str) -> Batches | None:
     """OSRCI's training images, augmented and in batches as the benchmark has them under a regime.
 
-    None if there is none: they are as those of its last stage.
+    Of overrides, what these say of it counts too. None if there is no regime: they are as those of
+    its last stage.
     """
     if not regime:
         return None
+    own, changed = experiment.settings, layers.words(experiment.overrides).keys()
     settings = experiment.named(**experiment.choices | {"regime": regime}).settings
+    settings |= {name: own[name] for name in ("batch_size", "augmentation") if name in changed}
+    settings["reader"] = own["reader"]  # no regime has another
+    how, last = settings["augmentation"], own["augmentation"]
+    settings["augmentation"] = how | {k: last[k] for k in how.keys() & last.keys() & changed}
     return parts.batches(parts.taught, **augmented(settings))
 
 
@@ -167,14 +174,17 @@ def held_out(network: nn.Module, parts: Parts) -> dict[str, float]:
 def on_test(network: nn.Module, parts: Parts, directory: Path) -> dict[str, float]:
     """`held_out`; AUROC and norms of features on all test images; mean norm of the head's rows.
 
-    Two features of every test image are kept in outputs.parquet, epoch by epoch.
+    Without unknown test images there is no AUROC, and no norm of theirs. Two features of every test
+    image are kept in outputs.parquet, epoch by epoch.
     """
     out, known = train.predict(network, parts.test), parts.known
     of_known = (parts.test.rows["label"] >= 0).to_numpy()
     values = {name: rule(out, known=known) for name, rule in SEEN.items()}
-    measured = {f"auroc_{n}": metrics.auroc(x[of_known], x[~of_known]) for n, x in values.items()}
-    norm = values["feature_norm"]
-    measured |= {"norm_known": norm[of_known].mean(), "norm_unknown": norm[~of_known].mean()}
+    sides = {name: (x[of_known], x[~of_known]) for name, x in values.items()}
+    both = not of_known.all()
+    measured = {f"auroc_{n}": metrics.auroc(*x) for n, x in sides.items() if both}
+    norms = dict(zip(("norm_known", "norm_unknown"), sides["feature_norm"], strict=True))
+    measured |= {name: norm.mean() for name, norm in norms.items() if len(norm)}
     if out.features.shape[1] == 2:
         _keep(out, parts.test.rows, directory)
     rows = next(network.head.parameters()).detach().norm(dim=1).mean()

@@ -28,7 +28,13 @@ CACHED = 1 << 16  # weights in a piece: small enough for its arrays to stay in t
 
 
 class Interval(NamedTuple):
-    """A metric of the sample itself, and the range that resamples give it; floats or arrays."""
+    """A metric of the sample itself, and the range that resamples give it; floats or arrays.
+
+    Attributes:
+        value: of the sample itself, in the metric's own unit.
+        low: lower end of the range, at most `high`.
+        high: upper end; the `level` of `interval` says which share of the resamples lies between.
+    """
 
     value: np.ndarray
     low: np.ndarray

@@ -184,8 +184,9 @@ def normalising(network: nn.Module, name: str, *, channels: int, backbone: str =
     """The network, which from now on normalises the images of each call, (x - mean) / std.
 
     Everywhere outside images stay in [0, 1]: in caches, for generators, AugMix and ODIN, whose
-    step in pixels is the one of code that normalises first and divides the step by std. The
-    names of the weights stay, too.
+    step in pixels is the one of code that normalises first and divides the step by std. Inside, a
+    network that rebuilds its image rebuilds the normalised one: `dhrnet` can, `ladder`, which
+    draws in [0, 1], cannot. The names of the weights stay, too.
 
     Args:
         network: called with images (N, 3, H, W) in [0, 1].

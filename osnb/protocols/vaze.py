@@ -183,10 +183,12 @@ def whole(classes: pd.DataFrame, files: pd.DataFrame) -> pd.DataFrame:
         files: one row an image: sample, wnid, split (train, test, or val of a set that has one).
 
     Returns:
-        sample, wnid, role, label, source, group, bin, split, in the order of `files` and with
-        its index: all training and val images of known classes and all test images.
+        sample, wnid, role, label, source, group and bin where the protocol has them, split, in the
+        order of `files` and with its index: all training and val images of known classes and all
+        test images.
     """
-    about = classes.set_index("wnid")[["role", "label", "source", "group", "bin"]]
+    there = [name for name in ("role", "label", "source", "group", "bin") if name in classes]
+    about = classes.set_index("wnid")[there]
     rows = files[["sample", "wnid", "split"]].join(about, on="wnid", how="inner")
     kept = rows[(rows["split"] == "test") | (rows["role"] == "known")]
     table = kept[["sample", "wnid", *about, "split"]].copy()

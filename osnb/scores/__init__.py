@@ -7,7 +7,7 @@ what Vaze et al. 2022 and Kim et al. 2021 look at besides. Both hold rules ``rul
 """
 
 from osnb.scores.features import FITTED, Seen, temperature, zero_shot
-from osnb.scores.own import RULES, Own, arrays, own
+from osnb.scores.own import RULES, Own, own
 from osnb.scores.rules import (
     DISTANCES,
     MEANS,

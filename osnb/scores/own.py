@@ -1,17 +1,12 @@
 """Scores that somebody else has computed, or their logits: the columns of a file, checked."""
 
 import re
-import struct
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from osnb.base import workbook
 from osnb.base.labels import NEGATIVE, UNKNOWN, roles, written
 from osnb.base.outputs import Outputs
 from osnb.scores.features import zero_shot
@@ -27,7 +22,6 @@ ALIASES = {  # names that others give to our columns
     "pred": ("preds", "prediction", "predictions", "predicted", "y_pred"),
     "sample": ("path", "file", "filename", "file_name", "image", "image_path", "id"),
 }
-DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, EOFError)  # of a zip
 NEGLABEL = 0.01  # temperature of Jiang et al. 2024; MCM's is 1, Ming et al. 2022
 ROUNDED = 1e-3  # how far from 1 a row of probabilities may be that float16 has rounded
 SHARES = (
@@ -79,7 +73,7 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
         Every rule of `SCORES` and `POST_HOC` that needs logits alone, if there are logits. Texts
         give logits (`zero_shot`, temperature .01), MCM, and NegLabel as log-odds, which never tie
         at 1. Then the columns without another meaning, which replace a rule of their name. Text is
-        no score, nor is an empty column.
+        no score, nor an empty column, nor, unless asked for, what is not one number a sample.
 
     Raises:
         ValueError: a column is missing, of another length or no numbers, holds a NaN, a label is
@@ -93,11 +87,7 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
         notes.append("label -1 is read as unknown, since no label is -2; beside -2 it is negative")
     table, known = _of_network(columns, label, known, notes)
     given = {k: v for k, v in columns.items() if k not in TOLD | INDEX and not LOGIT.fullmatch(k)}
-    words = [k for k, v in given.items() if np.asarray(v).dtype.kind in "OUS" and k not in names]
-    if words:
-        notes.append(f"no score, being text or empty: {', '.join(words)}")
-    wanted = names or [k for k in given if k not in words]
-    table |= {k: v for k, v in given.items() if k in wanted}
+    table |= _asked(given, label, names, notes, alone=not table)
     pred = columns.get("pred", table.pop("pred", None))
     missing = [name for name in names if name not in table]
     if pred is None or not table or missing:
@@ -109,6 +99,29 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
         notes.append(f"never predicted: {', '.join(never)}; is it a class of those taught?")
     scores = {k: _score(_like(label, table[k], k), k) for k in (names or table)}
     return Own(label, pred, scores, known, *_ids(columns, label), classes, tuple(notes))
+
+
+def _asked(
+    given: dict[str, np.ndarray],
+    label: np.ndarray,
+    names: Sequence[str],
+    notes: list,
+    *,
+    alone: bool,
+) -> dict[str, np.ndarray]:
+    """The columns that are asked for, or else can be scores; a note says which others cannot."""
+    kinds = {k: np.asarray(v).dtype.kind for k, v in given.items() if k not in names}
+    if words := [k for k, kind in kinds.items() if kind in "OUS"]:
+        notes.append(f"no score, being text or empty: {', '.join(words)}")
+    numbers = [
+        k for k, kind in kinds.items() if kind in "iuf" and np.shape(given[k]) == label.shape
+    ]
+    others = [k for k in kinds if k not in (*words, *numbers)]
+    if alone and not numbers:  # the first is refused by its name
+        numbers, others = others, []
+    if others and not names:
+        notes.append(f"no score, of another shape or kind: {', '.join(others)}")
+    return {k: given[k] for k in (names or numbers) if k in given}
 
 
 def _of_network(
@@ -153,22 +166,6 @@ def _ids(columns: Mapping[str, np.ndarray], label: np.ndarray) -> tuple[np.ndarr
     return tuple(ids)
 
 
-def arrays(file: Path) -> dict[str, np.ndarray]:
-    """The arrays of an npz file, by name; pickled objects are refused.
-
-    Raises:
-        ValueError: the file is no npz file of plain arrays.
-    """
-    try:
-        with zipfile.ZipFile(file) as packed:
-            for member in filter(workbook.grows, packed.infolist()):
-                raise ValueError(f"{member.filename} {workbook.GROWS}; np.savez packs nothing")
-        with np.load(file, allow_pickle=False) as found:
-            return dict(found)
-    except (ValueError, TypeError, MemoryError, RuntimeError, *DAMAGED) as error:
-        raise ValueError(f"is no npz file of plain arrays ({error})") from None
-
-
 def _renamed(columns: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[str]]:
     """The columns under our names, and a note for each that had another."""
     columns, notes = dict(columns), []
@@ -187,7 +184,9 @@ def _numbered(columns: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], tu
         ValueError: one of both is text and the other is not.
     """
     label, pred = (_numbers(columns.get(name)) for name in ("label", "pred"))
-    text = [each is not None and each.dtype.kind in "OUS" for each in (label, pred)]
+    if len({_is_text(label), _is_text(pred)}) == 2:  # perhaps numbers, but for those of roles
+        label, pred = (_numbers(column, ROLE_WORDS) for column in (label, pred))
+    text = [_is_text(label), _is_text(pred)]
     if not any(text) or label is None or pred is None:  # refused as what is missing
         columns |= {k: v for k, v in (("label", label), ("pred", pred)) if v is not None}
         return columns, ()
@@ -206,13 +205,17 @@ def _role(word: str) -> str:
     return word.lower() if word.lower() in ROLE_WORDS else word
 
 
-def _numbers(column: np.ndarray | None) -> np.ndarray | None:
-    """A column of text as numbers where every word is one, else as text."""
-    if column is None or np.asarray(column).dtype.kind not in "OUS":
+def _is_text(column: np.ndarray | None) -> bool:
+    return column is not None and np.asarray(column).dtype.kind in "OUS"
+
+
+def _numbers(column: np.ndarray | None, roles: Mapping[str, int] | None = None):
+    """A column of text as numbers where every word is one, or a role that has one, else as text."""
+    if not _is_text(column):
         return column
     words = np.array([str(word) for word in column], object)
     try:
-        return words.astype(np.float64)
+        return np.array([(roles or {}).get(word.lower(), word) for word in words], np.float64)
     except ValueError:
         return words
 

@@ -92,7 +92,7 @@ def written(function: Callable, *args: Any, **settings: Any) -> bool:
         value = function(*args, **settings)
     except NotImplementedError:
         return False
-    except Exception:
+    except (Exception, SystemExit):
         return True
     return value is not None and value is not Ellipsis
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 import numpy as np
 import torch
@@ -11,9 +12,12 @@ from osnb.base.catalogue import Catalogue
 from osnb.base.outputs import Outputs
 
 
-def device() -> torch.device:
-    """The GPU if there is one, else the CPU. With several processes, each has its own GPU."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+def device(model: nn.Module | None = None) -> torch.device:
+    """Where a network's numbers are; of one without any, or without a network, where it would go:
+    the GPU if there is one, else the CPU. With several processes, each has its own GPU."""
+    tensors = chain(model.parameters(), model.buffers()) if model else ()
+    usual = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return next((tensor.device for tensor in tensors), usual)
 
 
 @torch.inference_mode()
@@ -41,7 +45,7 @@ def predict(
     """
     with torch.inference_mode(False):  # weights laid out anew in that mode could not be trained
         model.eval().to(memory_format=torch.channels_last)
-    where = next(model.parameters()).device
+    where = device(model)
     parts = []
     for images, _ in batches(0):
         out = forward(look or model, images, where, precision)
@@ -79,7 +83,7 @@ def first_look(model: nn.Module, batches: Callable) -> tuple[Outputs, Tensor]:
     """Outputs and labels of the first batch; the model is put in evaluation mode."""
     images, labels = next(iter(batches(1, 0)))
     with torch.no_grad():
-        return forward(model.eval(), images, next(model.parameters()).device, "float32"), labels
+        return forward(model.eval(), images, device(model), "float32"), labels
 
 
 def begin(model: nn.Module, batches: Callable) -> None:
@@ -207,7 +211,7 @@ def dropout(model: nn.Module, batches: Callable, *, samples: int, seed: int) -> 
         mean = log_p.logsumexp(dim=0) - math.log(samples)
         return Outputs(mean, torch.stack([out.features.float() for out in outs]).mean(dim=0))
 
-    where = next(model.parameters()).device
+    where = device(model)
     with torch.random.fork_rng([where] if where.type == "cuda" else []):
         torch.manual_seed(seed)
         return predict(model, batches, look=look)

@@ -134,7 +134,7 @@ class Run:
         self._begin()
 
     def _begin(self) -> None:
-        self.where = next(self.model.parameters()).device
+        self.where = device(self.model)
         self.step = 0  # steps of this epoch that are done
         self.loss_sum = torch.zeros((), device=self.where, dtype=torch.float64)
         self.first_bad = torch.full((), -1, device=self.where)  # step whose loss is not finite

@@ -1,5 +1,7 @@
 """Write the goldens anew that have changed: python -m tests.tools.goldens, or make golden."""
 
+import argparse
+
 from osnb.base import workbook
 from osnb.book import follows, goldens
 
@@ -20,5 +22,6 @@ def renew() -> list[str]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()  # --help changes nothing
     changed = renew()
     print(*changed, f"{len(changed)} of {len(goldens.names())} goldens written anew", sep="\n")

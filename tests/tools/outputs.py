@@ -1,5 +1,6 @@
 """Put results into notebooks and READMEs: python -m tests.tools.outputs, or make outputs."""
 
+import argparse
 import json
 from pathlib import Path
 
@@ -79,4 +80,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()  # --help changes nothing
     main()

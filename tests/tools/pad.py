@@ -4,6 +4,7 @@
 Weights are rounded to 16 bits first: what is written is what is tested, here and in the page.
 """
 
+import argparse
 import base64
 import tempfile
 from collections.abc import Iterator
@@ -123,5 +124,6 @@ def content() -> dict:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()  # --help changes nothing
     torch.set_num_threads(1)
     workbook.write_json(FILE, content())

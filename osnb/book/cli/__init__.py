@@ -12,6 +12,7 @@ from osnb.book import record
 from osnb.book.cli import look, make, more, scores
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
+REFUSALS = (ValueError, KeyError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
 class Polite(TyperGroup):
@@ -27,7 +28,7 @@ class Polite(TyperGroup):
             if os.environ.get("OSNB_DEBUG"):
                 raise
             typer.echo(f"osnb: {record.plain(_sentence(error))}", err=True)
-            refused = isinstance(error, ValueError | KeyError | FileNotFoundError)
+            refused = isinstance(error, REFUSALS)
             raise typer.Exit(REFUSED if refused else FAILED) from None
         except KeyboardInterrupt:
             typer.echo("\nosnb: interrupted; the same command continues", err=True)

@@ -47,13 +47,17 @@ Json = Annotated[Path | None, typer.Option("--json", help=JSON, callback=regular
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 
 
-def written(file: Path, content: Any) -> None:
-    """Write json to a file, or print it if that is called -; what is not finite is null."""
-    content = _finite(content)
-    if str(file) == "-":
-        print(json.dumps(content, indent=1, sort_keys=True, allow_nan=False))
-    else:
-        workbook.write_json(file, content)
+def written(file: Path | None, content: Any) -> bool:
+    """Write json to a file, or print it if that is called -; what is not finite is null.
+
+    Returns:
+        Whether it was printed, so that nothing else is.
+    """
+    if alone := str(file) == "-":
+        print(json.dumps(_finite(content), indent=1, sort_keys=True, allow_nan=False))
+    elif file:
+        workbook.write_json(file, _finite(content))
+    return alone
 
 
 def _finite(content: Any) -> Any:
@@ -82,13 +86,13 @@ def status(
     from rich.live import Live
 
     runs = record.everything()
-    if file:
-        return written(file, _counted(runs))
+    if written(file, _counted(runs)):
+        return None
     if not runs:
         print(f"no run in {workbook.out() / 'runs'} yet; make reproduce makes the miniature ones")
         return None
     screen = Console(markup=False, emoji=False)  # no word of a run is one
-    if once or not screen.is_terminal:
+    if once or file or not screen.is_terminal:
         screen.width = screen.width if screen.is_terminal else 160
         return screen.print(_table(runs, everything))
     with Live(_table(runs, everything), console=screen, auto_refresh=False) as live:
@@ -161,15 +165,14 @@ def show(
 ) -> None:
     """Show one run: parameters, history, files, why it failed."""
     chosen = record.named(name)
-    if file:
-        return written(file, chosen)
+    if written(file, chosen):
+        return
     for key, run in chosen.items():
         try:
             print(record.plain("\n".join(_shown(key, run))))
         except STRANGE:
             see = f"osnb show {record.plain(name)} --json - prints it"
             print(f"its run.json says strange things; {see}")
-    return None
 
 
 def _shown(key: str, run: dict) -> list[str]:

@@ -41,7 +41,7 @@ def announced(plans: list, force: bool) -> None:
 
     before, times, lost = _times(), [], Counter()
     for plan in plans:
-        todo, keys = force or not done(plan), _keys(plan.notebook, plan.parameters)
+        todo, keys = force or not done(plan), _keys(plan.notebook, plan.parameters, plan.follows)
         each = next((median(before[key]) for key in keys if before[key]), None)
         seconds = each and each * _epochs(plan.follows)
         words = "no estimate" if seconds is None else f"about {seconds:.0f} s"
@@ -69,7 +69,7 @@ def _times() -> dict[tuple, list[float]]:
     """Seconds an epoch of the runs that this machine has finished, by each of their `_keys`."""
     here, times = record.owner()["host"], defaultdict(list)
     for run in (run for run in record.everything() if run.get("host") == here):
-        for key in _keys(run["notebook"], run["parameters"]):
+        for key in _keys(run["notebook"], run["parameters"], run):
             if seconds := record.seconds(run):
                 times[key].append(seconds / _epochs(run))
     return times
@@ -80,10 +80,12 @@ def _epochs(run: Mapping) -> int:
     return run.get("settings", {}).get("epochs", 1)
 
 
-def _keys(notebook: str, parameters: Mapping) -> tuple[tuple, tuple]:
-    """What runs of one experiment share, and what those of one notebook and size do."""
+def _keys(notebook: str, parameters: Mapping, follows: Mapping) -> tuple[tuple, tuple]:
+    """What runs of one experiment share, and what those of one notebook, size and network do."""
     kept = {k: v for k, v in parameters.items() if k not in workbook.REPEATS}
-    return (notebook, repr(sorted(kept.items()))), (notebook, parameters.get("size"))
+    network = follows.get("settings", {}).get("network") or {}
+    alike = notebook, parameters.get("size"), repr(sorted(network.items()))
+    return (notebook, repr(sorted(kept.items()))), alike
 
 
 class Lines:
@@ -117,7 +119,8 @@ def _ending(plan, end: Mapping) -> str:
         return f"not run: {error['value']}"
     place = f"cell In [{error['cell']}], " if error["cell"] else ""
     look = plan.directory / "executed.ipynb"
-    see = f"\n    see {look}" if look.is_file() else ""
+    # without seconds no kernel was begun, and what lies there is of an earlier attempt
+    see = f"\n    see {look}" if "seconds" in end and look.is_file() else ""
     return f"{spent}\n    {place}{error['name']}: {error['value'].partition(chr(10))[0]}{see}"
 
 
@@ -325,7 +328,8 @@ def reproduce(
     """Make all runs of a size: trainings first, then results."""
     from osnb.book.run import SIZES, later, plan, repeated
 
-    for value, valid in ((paper, ["", *PAPERS]), (size, SIZES)):
+    sizes = [each for each in SIZES if each != "own"]
+    for value, valid in ((paper, ["", *PAPERS]), (size, sizes)):
         if value not in valid:
             raise ValueError(f"{value!r} is not one of: {', '.join(filter(None, valid))}")
     digits = f"0{PAPERS[paper]}" if paper else "".join(["0", *PAPERS.values(), CROSS, OWN])

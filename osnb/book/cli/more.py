@@ -75,11 +75,10 @@ def verify(
     if golden:
         goldens.check()
     rows = verify.verify()
-    if file:
-        written(file, rows)
+    alone = written(file, rows)
     counts = Counter(row["verdict"] for row in rows)
     wrong = [row for row in rows if row["verdict"] != "follows"]
-    if str(file) != "-":
+    if not alone:
         for row in wrong:
             print(f"{row['verdict']:10} {row['artefact']}: {row['what']}")
         total = ", ".join(f"{counts[name]} {name}" for name in verify.VERDICTS if counts[name])
@@ -115,9 +114,7 @@ def claims(
     sizes = [size] if size else [*claims.SIZES]
     asked = [paper] if paper else [*PAPERS]
     decided = claims.decide(asked, sizes, processes=len(asked))
-    if file:
-        written(file, text.loads(decided.to_json(orient="records")))  # which has no NaN
-    if str(file) != "-":
+    if not written(file, text.loads(decided.to_json(orient="records"))):  # which has no NaN
         print(*answers.report(decided), sep="\n")
 
 

@@ -1,7 +1,7 @@
 """Commands about scores: of a trained network, or of any origin; measures, and verdicts by them."""
 
-import re
-from decimal import Decimal
+import builtins
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,7 +34,6 @@ WEIGHTS = "File of weights: a checkpoint, tensors by name, released ones; severa
 BENCHMARK = "For weights: your own, my.yaml, or NOTEBOOK/RUN.yaml, a params file of an experiment."
 MODEL = "Your own network, MODULE:NAME, called with classes=K; it gives logits (N, K)."
 IMAGES = "A folder of images, however deep, a csv file with a column path, or one image."
-WHOLE, EXACT = re.compile(r"[+-]?\d+"), 2.0**53  # of numbers; below it a double holds each
 
 
 def only_csv(out: Path | None) -> Path | None:
@@ -45,7 +44,7 @@ def only_csv(out: Path | None) -> Path | None:
 
 
 Known = Annotated[int, typer.Option(help="Logits or texts that are known classes; all if 0.")]
-Seed = Annotated[int, typer.Option(help="Random seed of the draws.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed of the draws.")]
 Names = Annotated[list[str] | None, typer.Option("--score", help="Score to keep; all if none.")]
 Tpr = Annotated[float | None, typer.Option(help="Share of the known to accept, at least.")]
 Fpr = Annotated[float | None, typer.Option(help="Share of the unknown to accept, at most.")]
@@ -92,7 +91,8 @@ def predict(
             predicting.unclaimed(planned, files, model)
     end = predicting.predict(planned, files, model, publish=not weights)
     if end["state"] != "done":
-        raise ValueError(end["error"]["value"])
+        kind = getattr(builtins, end["error"]["name"], ValueError)  # else one of ours, a refusal
+        raise (kind if issubclass(kind, OSError) else ValueError)(end["error"]["value"])
     print(f"{planned}: {planned.directory / 'scores.parquet'}, {end['seconds']:.0f} s")
 
 
@@ -441,67 +441,20 @@ def write(content: dict[str, Any], json: Path | None, out: Path | None, title: s
     table = pd.DataFrame(content["rows"])
     if out:
         workbook.write_csv(out, table)
-    if json:
-        return written(json, content)
+    if written(json, content):
+        return
     print(title)
     print(record.plain(table.to_string(index=False, float_format="{:.4f}".format)))
     for note in content["notes"]:
         typer.echo(f"osnb: {note}", err=True)
-    return None
 
 
 def _own(file: Path, known: int, names: list[str]):
     """A file's samples; what is wrong with it begins with its name."""
-    from pyarrow import ArrowException
-
     from osnb import scores
+    from osnb.base import columns
 
-    try:
-        return scores.own(_columns(file), known=known, names=names)
-    except (ValueError, OSError, ArrowException) as error:
-        if getattr(error, "filename", None):  # the system says which file is not there
-            raise
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ValueError(f"{file}: {reason}") from None
-
-
-def _columns(file: Path) -> dict[str, Any]:
-    """Arrays by name."""
-    import pyarrow as pa
-    import pyarrow.csv as text
-    from pyarrow import parquet
-
-    from osnb import scores
-
-    readers = {".csv": text.read_csv, ".parquet": parquet.read_table}
-    if file.suffix not in (*readers, ".npz"):
-        raise ValueError(f"needs a name that ends in .csv, .npz or .parquet; got {file.suffix!r}")
-    if not file.is_file():
-        raise FileNotFoundError(2, "no such file", str(file))
-    if file.suffix == ".npz":
-        return scores.arrays(file)
-    table = readers[file.suffix](file)
-    if twice := [name for name in table.column_names if table.column_names.count(name) > 1]:
-        raise ValueError(f"has more than one column {twice[0]!r}")
-    columns = {name: table[name].to_numpy() for name in table.column_names}
-    if file.suffix == ".csv":
-        if binary := [field.name for field in table.schema if pa.types.is_binary(field.type)]:
-            raise ValueError(f"column {binary[0]} is no text in UTF-8: save the file as UTF-8")
-        _held(file, [k for k, v in columns.items() if v.dtype.kind == "f"], columns)
-    return columns
-
-
-def _held(file: Path, doubles: list[str], columns: dict[str, Any]) -> None:
-    """Refuse whole numbers of a csv file that Arrow has read as doubles and that these round."""
-    import pyarrow as pa
-    import pyarrow.csv as text
-
-    for name in [name for name in doubles if (abs(columns[name]) >= EXACT).any()]:
-        how = text.ConvertOptions(include_columns=[name], column_types={name: pa.string()})
-        words = text.read_csv(file, convert_options=how)[0].to_pylist()
-        for word in filter(WHOLE.fullmatch, words):
-            if Decimal(word) != Decimal(float(word)):
-                raise ValueError(f"{name} needs numbers that float64 holds exactly; got {word}")
+    return columns.of_columns(file, partial(scores.own, known=known, names=names))
 
 
 COMMANDS = (predict, verdict, rules, score, threshold)

@@ -30,6 +30,12 @@ def equations(app, what, name, thing, options, lines):  # noqa: ARG001 (Sphinx c
     lines[:] = text.split("\n")
 
 
+def field(app, what, name, thing, skip, options):  # noqa: ARG001 (Sphinx calls it)
+    """Leave out what a NamedTuple says of a field by itself: its class describes it."""
+    return (getattr(thing, "__doc__", None) or "").startswith("Alias for field number") or None
+
+
 def setup(app):
     """Called by Sphinx; `equations` sees a docstring before napoleon does."""
     app.connect("autodoc-process-docstring", equations, priority=400)
+    app.connect("autodoc-skip-member", field)

@@ -8,12 +8,20 @@ import pandas as pd
 
 from osnb.base import workbook
 from osnb.book import record
-from osnb.book.verify import VERDICTS, shown
+from osnb.book.verify import shown
 from osnb.evidence import gallery
 from osnb.protocols import quickdraw
 
 KEPT = "Not executed here: these are the notebook and the outputs that are in git."
 KINDS = ("table", "figure")
+WRONG = {  # verdicts of `osnb verify`, as a reader understands them
+    "missing": "without a file",
+    "edited": "edited",
+    "unstamped": "without a stamp",
+    "code": "computed by code that has changed",
+    "parameters": "of a params file that has changed",
+    "inputs": "made from runs that have changed",
+}
 SHORT = 7  # characters of a commit
 ANSWERS = {"holds": "hold", "does not hold": "do not hold"}  # of several
 ANSWERS |= {"shows": "shown", "does not show": "not shown", "undecided": "undecided"}
@@ -70,9 +78,9 @@ def title(cells: list[dict]) -> str:
 def follows(verdicts: list[dict[str, str]]) -> str:
     """How many artefacts follow from code, params and inputs, and how many do not, by verdict."""
     counts = Counter(row["verdict"] for row in verdicts)
-    wrong = ", ".join(f"{counts[x]} {x}" for x in VERDICTS if x != "follows" and counts[x])
+    wrong = ", ".join(f"{counts[x]} {word}" for x, word in WRONG.items() if counts[x])
     said = f"{counts['follows']} of {len(verdicts)} figures, tables and scores tables follow"
-    return f"{said}, {wrong} do not" if wrong else said
+    return f"{said}; the others: {wrong}" if wrong else said
 
 
 def span(done: list[dict]) -> list[str]:
@@ -84,7 +92,7 @@ def span(done: list[dict]) -> list[str]:
 def papers(decided: pd.DataFrame, verdicts: list[dict[str, str]]) -> list[dict]:
     """Each paper with its artefacts, how many of them are done, and its claims' answers."""
     found = gallery.artefacts(workbook.root(), workbook.out())
-    faults = {x["artefact"]: x["verdict"] for x in verdicts if x["verdict"] != "follows"}
+    faults = {x["artefact"]: WRONG[x["verdict"]] for x in verdicts if x["verdict"] in WRONG}
     wrong = {str(Path(name).with_suffix("")): verdict for name, verdict in faults.items()}
     stems = [shown(row.folder / row.file) if row.run else "" for row in found.itertuples()]
     found["wrong"] = [wrong.get(stem, "") for stem in stems]

@@ -71,7 +71,7 @@ class Plan:
 
     @property
     def published(self) -> bool:
-        """Whether its small results go to figures/: not those of one's own data."""
+        """Whether its small results go to figures/, not those of one's own data."""
         return self.size != "own"
 
     @property
@@ -86,7 +86,7 @@ class Plan:
 
     @property
     def reads(self) -> str:
-        """Pattern of the training notebooks whose results it reads: its paper's, or all of them."""
+        """Pattern of the training notebooks whose results it reads, its paper's, or all of them."""
         digit = self.notebook[0]
         return "*_train" if digit in (runs.CROSS, runs.OWN) else f"{digit}?_*_train"
 

@@ -233,6 +233,7 @@ function explorer(root, data) {
   };
   const undo = () => {
     [strokes, fresh, said] = [strokes.slice(0, -1), true, ""];
+    picker.querySelector("select").value = "";
     show();
   };
   const groups = ["known", "negative", "unknown"].map((role) => ({

@@ -168,7 +168,8 @@ function explorer(root, data) {
     const cut = make("svg:line", { x1: where(threshold - STEP / 2), x2: where(threshold - STEP / 2), y1: 4, y2: 100, style: "stroke:#111;stroke-width:2;stroke-dasharray:4 3" });
     samples.forEach((s, i) => {
       const below = samples.slice(0, i).filter((x) => x.score === s.score).length;
-      const [x, y] = [where(s.score), 82 - 27 * below];
+      const tied = samples.filter((x) => x.score === s.score).length; // the picture has room for 66 above the first
+      const [x, y] = [where(s.score), 82 - below * Math.min(27, 66 / Math.max(tied - 1, 1))];
       const kind = s.known ? (s.right ? "known, right" : "known, wrong") : "unknown";
       const colour = s.known ? (s.right ? "#0b5cad" : "#fff") : "#f0a30a";
       const shape = s.known

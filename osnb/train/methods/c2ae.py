@@ -18,7 +18,7 @@ from torch.optim import Adam
 
 from osnb.base.outputs import Outputs
 from osnb.train import checkpoint
-from osnb.train.forward import first_look, forward, image_shape
+from osnb.train.forward import device, first_look, forward, image_shape
 from osnb.train.loop import constant
 from osnb.train.methods.osrci import Stage, generator
 
@@ -172,7 +172,7 @@ def own(
     Raises:
         FileNotFoundError: there is no decoder in the directory.
     """
-    where = next(model.parameters()).device
+    where = device(model)
     decoder, rest, errors = trained(directory).to(where), torch.from_numpy(out.features), []
     for images, _ in batches(0):
         z, rest = rest.tensor_split([len(images)])

@@ -19,7 +19,7 @@ from torch.optim import Adam, Optimizer
 from osnb.base import workbook
 from osnb.base.labels import NEGATIVE
 from osnb.train import checkpoint
-from osnb.train.forward import first_look, forward, image_shape
+from osnb.train.forward import device, first_look, forward, image_shape
 from osnb.train.loop import Run, constant
 
 GAN, COUNTERFACTUALS = "gan", "counterfactuals"  # folders of the first two stages
@@ -179,14 +179,17 @@ class Gan(Stage):
         folder.mkdir(exist_ok=True)
         networks = self.model, *map(self.companions.get, ("encoder", "generator"))
         of = torch.cat([checkpoint.sums(part.state_dict()) for part in networks])
-        kept = checkpoint.newest(folder) or {}
-        if not checkpoint.alike(kept.get("of", of[:0]), of):  # none yet, or of other networks
+        kept, asked = checkpoint.newest(folder) or {}, search | {"count": count}
+        same = kept.get("asked") == asked and checkpoint.alike(kept["of"], of)
+        if not same:  # none yet, or of other networks, or found by another search
+            if "asked" in kept:  # stage three was trained on these
+                checkpoint.remove(folder.parent)
             for part in networks:
                 part.eval()
             real = (batch.to(self.where) for batch in _first(self.batches, count))
             how = search | {"encode": self.encode, "generate": self.generate, "model": self.model}
             made = torch.cat([counterfactuals(x, **how) for x in real]).cpu()
-            kept = {"images": made, "of": of}
+            kept = {"images": made, "of": of, "asked": asked}
             checkpoint.keep(kept, folder)
         return kept["images"].to(self.where)
 
@@ -379,7 +382,7 @@ def with_adam(
     parts: dict[str, nn.Module], model: nn.Module, *, rate: float
 ) -> dict[str, nn.Module | Optimizer]:
     """The networks, moved to where the model is, and an `adam` of each as NAME_optimizer."""
-    where = next(model.parameters()).device
+    where = device(model)
     moved = {name: part.to(where) for name, part in parts.items()}
     return moved | {f"{name}_optimizer": adam(part, rate=rate) for name, part in moved.items()}
 

@@ -23,7 +23,7 @@ from torch.utils.hooks import RemovableHandle
 from osnb.base.outputs import Outputs
 from osnb.datasets import augment
 from osnb.train import checkpoint
-from osnb.train.forward import first_look, forward, image_shape
+from osnb.train.forward import device, first_look, forward
 from osnb.train.loop import Run
 from osnb.train.methods.arpl_cs import beside
 from osnb.train.methods.osrci import endless
@@ -140,9 +140,10 @@ class Exposed(Run):
     outside_weight: float = 0.5
 
     def __post_init__(self):
-        shape, came = image_shape(self.batches), image_shape(self.outside)
+        first = (next(iter(batches(1, 0)))[0] for batches in (self.batches, self.outside))
+        shape, came = (tuple(images.shape[1:]) for images in first)
         if shape != came:
-            raise ValueError(f"need outside images of (channels, edge) {shape}; got {came}")
+            raise ValueError(f"need outside images (channels, height, width) {shape}; got {came}")
         super().__post_init__()
         self.batches = Beside(self.batches, self.outside)
 
@@ -520,7 +521,7 @@ def density(out: Outputs, *, model: nn.Module) -> np.ndarray:
         out: features (N, D), as `train.predict` gives them.
         model: with the head "flow"; is put in evaluation mode.
     """
-    where = next(model.parameters()).device
+    where = device(model)
     parts = torch.from_numpy(out.features).split(1024)
     slack = [model.eval().head(part.to(where))[1][:, 0].cpu() for part in parts]
     return -torch.cat(slack).double().numpy()
