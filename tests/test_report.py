@@ -368,7 +368,7 @@ def test_a_number_that_was_edited_is_said_to_be_and_a_run_that_is_gone_is_in_no_
     table.write_text(good.replace("0.", "1."))
     files = dict(report._files())
     pages = {name: text.decode() for name, text in files.items() if name.endswith(".md")}
-    assert re.search(r"0 of \d+ figures.* follow, .*\d+ edited", pages["index.md"])
+    assert re.search(r"0 of \d+ figures.* follow; the others: .*\d+ edited", pages["index.md"])
     assert "**does not follow: edited**" in pages["index.md"]
     assert "**Does not follow: edited.**" in pages["palechor2023.md"]
     assert "No run is finished here" in pages["index.md"]
