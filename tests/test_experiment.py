@@ -135,7 +135,7 @@ ONE = "needs features of one network: set answer=one or answer=mirrored or answe
             "network=timm backbone=resnet18 features=512 cut=1",
             "or network=resnet50 cut=1",
         ),
-        ("proser", "cut=8", "a row and a cut between them: set network=conv cut<6 .cifar10"),
+        ("proser", "cut=6", "a row and a cut between them: set network=conv cut<6 .cifar10"),
         *(("mcdropout", how, DROPS) for how in ("dropout=0", "network=resnet9", "network=vgg32")),
         (
             "mcdropout",
