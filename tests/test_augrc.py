@@ -83,6 +83,11 @@ def test_the_coverage_at_a_risk_is_the_largest_of_all_thresholds(large, sample, 
         assert coverage == np.mean(score >= threshold)
 
 
+def test_errors_that_are_exactly_the_risk_are_within_it():
+    score, correct = np.arange(100.0), np.arange(100) >= 29  # in floats 0.29 * 100 is below 29
+    assert metrics.coverage_at_risk(score, correct, risk=0.29) == (0.0, 1.0)
+
+
 BAD = [
     (np.empty(0), np.empty(0, bool), "at least one; got 0 scores"),
     (np.ones(2), np.ones(3, bool), "got 2 scores, 3 booleans"),

@@ -172,7 +172,7 @@ def test_a_failure_at_any_photograph_leaves_no_cache_and_costs_one_chunk(
             raise RuntimeError("lightning")
 
     monkeypatch.setattr(cache, "CHUNK", 2)
-    monkeypatch.setattr(cache, "_cores", lambda: 1)  # so that they are decoded in order
+    monkeypatch.setattr(cache.workbook, "cores", lambda: 1)  # so that they are decoded in order
     with monkeypatch.context() as patch:
         decodes(patch, fail)
         with pytest.raises(RuntimeError, match="lightning"):

@@ -47,8 +47,8 @@ def test_the_calibration_error_is_its_definition_read_slowly(bins, binning):
 
 @pytest.mark.parametrize("bins", [7, 15, 100])
 def test_a_probability_at_the_edge_of_two_bins_is_in_the_lower_one(bins):
-    p, rng = np.arange(bins + 1) / bins, np.random.default_rng(0)
-    correct = rng.random(bins + 1) < 0.5
+    p, rng = np.arange(2 * bins + 1) / (2 * bins), np.random.default_rng(0)  # edges and centres
+    correct = rng.random(len(p)) < 0.5
     found = metrics.calibration_error(p, correct, bins=bins)
     assert found == pytest.approx(slow_error(p, correct, bins, "width"), abs=1e-12)
 

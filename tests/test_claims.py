@@ -17,7 +17,7 @@ from finished import collecting
 
 from osnb import metrics
 from osnb.book.cli import answers
-from osnb.evidence import across, claims, kim2021, tables
+from osnb.evidence import across, build, claims, kim2021, tables
 from osnb.evidence.build import Evidence, Missing, Same, largest, least
 from osnb.evidence.claims import Basis, compare, decision, predicates
 from osnb.evidence.names import TASKS
@@ -803,6 +803,21 @@ def test_three_that_agree_decide_no_number_of_another_sign():
         compare.number(made(world), "b", claim)
 
 
+def test_without_an_interval_the_sign_is_that_of_every_rival_and_not_of_the_first():
+    values = {"a": 0.5, "b": 0.4, "c": 0.6}  # a is ahead of b alone
+    of = {"run": "r", "place": "p1"}
+    world = [
+        of | {"printed": name, "seed": seed, "auroc": value}
+        for name, value in values.items()
+        for seed in "123"
+    ]
+    claim = dict.fromkeys(("margin", "apart"), "") | {"measure": "auroc", "at": "drawn=no"}
+    claim |= {"left": "a", "relation": ">"}
+    for rivals in ("b|c", "c|b"):
+        with pytest.raises(Same, match="no interval, and signs"):
+            compare.number(made(world), "p1", claim | {"right": rivals})
+
+
 def test_the_runs_that_are_kept_decide_claims_of_vaze_et_al(monkeypatch):
     every = tables.collect("21_vaze_train", "mini")
     few = every[every["run"].str.startswith(("mini_norms", "mini_closed_ten_"))]
@@ -939,6 +954,86 @@ def test_an_answer_that_the_noise_of_one_training_turns_is_none(size, far, noise
         assert (row["runs"], row["todo"]) == (said, "")
     rows = made([{k: v for k, v in row.items() if k != "size"} for row in world])
     assert answer("kim-oe-far", "cifar", rows)["answer"] != "undecided"  # as print, means of five
+
+
+def test_an_answer_about_a_pool_that_the_noise_of_one_training_turns_is_none():
+    of = {"size": "paper", "place": "cifar"}
+    pools = (claims.UNKNOWN, claims.ALL, 0.2), (claims.WITHOUT, claims.WITHOUT, -0.1)
+    world = [
+        of | {"run": name, "printed": name, "task": task, "source": source, "aurc": 0.5 + x * more}
+        for task, source, more in pools
+        for x, name in enumerate(("ensemble", "oe"))
+    ]
+    row = answer("kim-ensemble-over-oe", "cifar", made(world))
+    said = "one training's noise turns it: +0.200, -0.100 without it"
+    assert (row["answer"], row["runs"]) == ("undecided", said)
+    quiet = [x for x in world if x["task"] != claims.WITHOUT]
+    assert answer("kim-ensemble-over-oe", "cifar", made(quiet))["answer"] == "holds"
+
+
+@pytest.mark.parametrize(
+    ("classes", "ours"), [(3, "undecided"), (4, "does not hold"), (0, "does not hold")]
+)
+def test_an_answer_that_a_set_of_a_handful_of_classes_turns_is_none(classes, ours):
+    of = {"size": "paper", "place": "cifar", "benchmark": "c", "task": "far"}
+    sets = dict.fromkeys(("dtd", "lsun-fix", claims.NOISE[0]), 0.1) | {"svhn": -0.5}
+    rows = [
+        (name, source, ahead * (name == "oe")) for source, ahead in sets.items() for name in METHODS
+    ]
+    keys = pd.DataFrame(
+        [
+            of | {"run": f"{x}{n}", "seed": str(n), "printed": x, "source": s}
+            for n in "01"
+            for x, s, _ in rows
+        ]
+    )
+    values = {"auroc": np.array([[0.7 + more] * 3 for _ in "01" for *_, more in rows])}
+    sides = [
+        ({*range(40)}, {*range({"svhn": classes, claims.NOISE[0]: 1}.get(s, 9))})
+        for _ in "01"
+        for _, s, _ in rows
+    ]
+    source = Evidence(keys, values, drawn=build.objects(sides) if classes else None)
+    row = decision(CLAIMS["kim-oe-far"], "cifar", Basis(source, "not run"))
+    assert row["answer"] == ours
+    if classes == 3:
+        said = "a set of fewer than 4 classes turns it: -0.500, +0.100 without it"
+        assert row["runs"] == said
+
+
+def test_classes_of_a_set_are_those_of_all_splits_and_of_what_is_averaged():
+    keys = pd.DataFrame([dict.fromkeys(build.KEYS, "x") | {"split": x} for x in "01"])
+    sides = build.objects([({1}, {2, 3}), ({1}, {3, 4})])
+    numbers = Evidence(keys, {"auroc": np.ones((2, 3))}, drawn=sides)
+    both = numbers + Evidence(keys.assign(printed="y"), {"auroc": np.ones((2, 3))})
+    for found in (numbers, both.only(both.keys["printed"] == "x")):
+        found("auroc", printed="x")
+        assert found.few(1).tolist() == [False, False]
+        assert found.few(2).tolist() == [True, True]  # one known class
+        assert found.few(2, "x").tolist() == [False, False]
+    assert not both.few(9).any()  # none of it was read
+    known = Evidence(keys, {"auroc": np.ones((2, 3))}, drawn=build.objects([x[1:] for x in sides]))
+    known("auroc")
+    assert (known.few(3).any(), known.few(4).all()) == (False, True)
+    mean = across.averaged(known, "printed")
+    mean("auroc")
+    assert (mean.few(3).any(), mean.few(4).all()) == (False, True)
+
+
+def test_a_number_whose_resamples_are_all_missing_decides_nothing():
+    row = decision(*of_two([[0.1, np.nan], [0.2, np.nan]]))
+    assert (row["answer"], row["runs"]) == (
+        "undecided",
+        "no interval: aurc of cifar, unknown, ensemble",
+    )
+
+
+def of_two(aurc, **how):
+    """A claim that the Ensemble is ahead of OE, and what it is decided from."""
+    of, names = {"size": "tiny", "place": "cifar", "task": "unknown"}, ("ensemble", "oe")
+    keys = pd.DataFrame([{"run": name, "printed": name} | of for name in names])
+    source = Evidence(keys, {"aurc": np.array(aurc)}, **how)
+    return CLAIMS["kim-ensemble-over-oe"], "cifar", Basis(source, "not run")
 
 
 @pytest.mark.parametrize("size", ["paper", "mini"])

@@ -201,6 +201,7 @@ BAD = {
     "no known": (changed(label=-2), "needs known samples, label >= 0; none of 120 is one"),
     "rows": (frame()[:0], "needs (N,) labels, N >= 1; got shape (0,)"),
     "logit": (frame(logits=True).drop(columns="logit_1"), "there is no logit_1"),
+    "twice": (pd.concat([frame(), frame()["mine"]], axis=1), "has more than one column 'mine'"),
     "large": (frame(logits=True).assign(label=3), "needs labels below 3 known classes; got 3"),
     "huge label": (changed(label=1e300), "label needs whole numbers; got 1e+300"),
     "endless label": (changed(label=np.inf), "label needs whole numbers; got inf"),

@@ -99,9 +99,12 @@ def test_one_file_is_halved_and_the_half_that_chooses_is_not_tested(files):
 
 
 def test_each_row_is_accepted_as_its_class_or_rejected(files):
+    for name, table in zip("ab", files, strict=True):
+        table.round(1).to_csv(f"{name}.csv", index=False)
     _, rows = told("a.csv", "--test", "b.csv", "--risk", 0.1, "--out", "v.csv")
-    found, others = pd.read_csv("v.csv"), files[1]
-    accepted = others["mine"] >= rows["bound"]["risk"]["threshold"]
+    found, others = pd.read_csv("v.csv"), files[1].round(1)
+    accepted = others["mine"] >= (threshold := rows["bound"]["risk"]["threshold"])
+    assert (others["mine"] == threshold).any()
     wanted = np.where(accepted, "accept " + others["pred"].astype(str), "reject")
     assert found["verdict"].tolist() == wanted.tolist()
     assert found["sample"].tolist() == others["sample"].tolist()
@@ -117,6 +120,9 @@ def test_the_risk_follows_the_share_of_unknown_samples_to_come(files):
     # fewer unknown samples among those to come: the same threshold would err more rarely
     low, high = (of(files[1], risks[share]["risk"]["threshold"])["fpr"][0] for share in risks)
     assert low > high
+    for share, rows in risks.items():  # and so do the rates that the test has
+        wanted = (1 - share) * rows["tpr"]["value"] + share * rows["fpr"]["value"]
+        assert rows["coverage"]["value"] == pytest.approx(wanted, abs=0.05)
 
 
 def test_each_promise_is_told_with_its_numbers_and_what_none_can_say_is_said_once(files):

@@ -15,7 +15,7 @@ from test_cli import osnb
 from osnb import metrics, plots
 from osnb import scores as rules
 from osnb.base import workbook
-from osnb.evidence import across, build, drawings, kim2021, names, own, palechor2023, tables
+from osnb.evidence import across, build, claims, drawings, kim2021, names, own, palechor2023, tables
 from osnb.evidence.across import (
     averaged,
     gains,
@@ -94,8 +94,11 @@ def rows_of(scores, task, source):
     }[task]
 
 
-@pytest.mark.parametrize(("size", "unit"), [("paper", "sample"), ("mini", "class")])
-def test_of_few_classes_the_papers_own_data_draw_images(runs, size, unit):
+@pytest.mark.parametrize(
+    ("size", "many", "unit"), [("paper", 6, "sample"), ("paper", 5, "class"), ("mini", 6, "class")]
+)
+def test_of_few_classes_the_papers_own_data_draw_images(runs, monkeypatch, size, many, unit):
+    monkeypatch.setattr(build, "MANY", many)  # a role has 5 here
     runs(size=size)
     runs(size=size, place="elsewhere", benchmark="elsewhere")
     drawn = {"resamples": 20, "seed": 3}
@@ -104,7 +107,7 @@ def test_of_few_classes_the_papers_own_data_draw_images(runs, size, unit):
     np.testing.assert_array_equal(found.column("auroc"), expected.column("auroc"))
     assert over.to_dict() == {"tinyimagenet": unit, "elsewhere": unit}
     over["elsewhere"] = "class"
-    assert units(over) == ("classes" if size == "mini" else "images (classes: elsewhere)")
+    assert units(over) == ("classes" if unit == "class" else "images (classes: elsewhere)")
 
 
 @pytest.mark.parametrize("tasks", ["roles", "unified", "cross"])
@@ -170,6 +173,18 @@ def test_a_run_without_errors_has_no_number_for_wrong_and_the_mean_is_of_the_oth
     assert (cell["run"], cell["rows"]) == ("r0, r1", 2)
 
 
+def test_a_resample_that_lacks_one_number_of_a_mean_has_none():
+    keys = pd.DataFrame({"run": ["a", "b"], "place": "p"})
+    numbers = Evidence(keys, {"auroc": np.array([[0.25, np.nan, 0.5], [0.5, 0.75, 1.0]])})
+    found = averaged(numbers, "place").values["auroc"]
+    np.testing.assert_array_equal(found, [[0.375, np.nan, 0.75]])
+
+
+def test_classes_of_one_name_in_two_sources_are_two():
+    rows = pd.DataFrame({"source": ["svhn", "mnist"], "class": ["0", "0"]})
+    assert build._units(rows, "class").nunique() == 2
+
+
 @pytest.mark.parametrize("tasks", [*TASKS])
 def test_runs_of_a_benchmark_share_their_draws_so_that_differences_are_paired(runs, tasks):
     runs()
@@ -200,6 +215,10 @@ def test_runs_with_different_test_samples_are_refused_and_named(runs):
         evidence(runs.frame(), "roles", ["odin"], resamples=0)
     two = runs.frame().assign(benchmark=["cifar10", "closed_ten"])  # in one data set's place
     assert len(evidence(two, "roles", ["odin"], resamples=0).keys)
+    rows, draws = pd.DataFrame({"sample": [*"ab"], "class": [*"xy"]}), build.Draws("class", 0, 0)
+    draws(rows, "known", {"run": "r2"})
+    with pytest.raises(ValueError, match="r2 and r3 have different ones"):  # in other classes
+        draws(rows.assign(**{"class": "x"}), "known", {"run": "r3"})
 
 
 def test_intervals_over_classes_are_wider_where_classes_differ(runs):
@@ -249,7 +268,8 @@ def test_the_standard_deviation_is_over_splits_not_over_seeds(runs):
         runs(("",), (), seed=seed + 10, split=split)
     found = over_splits(evidence(runs.frame(), "shifts", ["odin"], resamples=4), "auroc")
     one, two, three = found.rows("auroc")
-    np.testing.assert_allclose(found("auroc_std"), abs((one + two) / 2 - three) / np.sqrt(2))
+    spread = found.column("auroc_std")[:, 0]
+    np.testing.assert_allclose(spread, (abs((one + two) / 2 - three) / np.sqrt(2))[0])
     alone = over_splits(evidence(runs.frame()[:2], "shifts", ["odin"], resamples=4), "auroc")
     with pytest.raises(Missing, match="auroc_std"):
         alone("auroc_std", task="unknown")
@@ -288,6 +308,24 @@ def test_the_pool_around_imagenet_has_no_noise_as_in_table_2(runs):
     assert kim2021.pools(runs.frame())["fewest"].tolist() == [40 + 20 + 9]
 
 
+def test_pools_of_other_sets_are_not_compared(runs):
+    runs(others=("svhn", "gaussian_noise"))
+    runs(others=("svhn",))
+    with pytest.raises(ValueError, match=r"r0 and r1 have different ones .* pool unknown all"):
+        evidence(runs.frame(), "unified", ["odin"], resamples=2)
+
+
+def test_the_classes_of_a_file_s_sets_reach_the_claims_that_they_may_turn(runs, monkeypatch):
+    runs(place="cifar", benchmark="c", size="paper")
+    monkeypatch.setattr(claims, "whole_splits", lambda runs: runs)
+    monkeypatch.setattr(claims, "in_print", lambda runs, _: runs)
+    found = claims.of_kim2021(runs.frame(), measures=["aurc", "auroc"], resamples=3)
+    assert found.fits(task=WITHOUT, source=WITHOUT).any()
+    assert found("auroc", task="near").shape == (4,)
+    assert found.few(6).sum() == found.fits(task="near").sum() > 0
+    assert not found.few(5).any()
+
+
 def test_runs_of_several_splits_have_draws_of_their_own_samples(runs):
     first, second = runs(split=0), runs(split=1, groups=("far", "near"))
     assert first["class"].tolist() != second["class"].tolist()
@@ -311,6 +349,38 @@ def test_confidence_is_the_mean_largest_softmax_of_each_kind(runs):
     assert (found("confidence", task="near")[1:] != found("confidence", task="near")[0]).any()
     with pytest.raises(Missing):  # of the network, not of another rule
         evidence(table, "unified", ["odin"], resamples=0)("confidence", task="near")
+
+
+@pytest.mark.parametrize("unit", ["class", "sample"])
+@pytest.mark.parametrize("tasks", ["unified", "cross"])
+def test_a_draw_leaves_each_set_of_a_pool_as_large_as_it_is(runs, monkeypatch, tasks, unit):
+    table = runs(groups=("near", "far"), others=("svhn", "gaussian_noise"))
+    seen, summary = {}, build.metrics.bootstrap_summary
+
+    def watched(*scores, weights, names):
+        seen[weights[1].shape[1]] = weights[1]
+        return summary(*scores, weights=weights, names=names)
+
+    monkeypatch.setattr(build.metrics, "bootstrap_summary", watched)
+    evidence(runs.frame(), tasks, ["odin"], unit=unit, resamples=50)
+    unknown = table[table["role"] == "unknown"].sort_values("sample", kind="stable")
+    quiet = unknown[unknown["source"] != "gaussian_noise"]
+    without = {"unified": quiet, "cross": quiet[quiet["group"] == "far"]}[tasks]
+    for pool, many in ((unknown, 4), (without, {"unified": 3, "cross": 2}[tasks])):
+        copies, sets = seen[len(pool)], pool["source"].astype(str) + pool["group"]
+        assert sets.nunique() == many
+        for at in sets.groupby(sets).indices.values():
+            first = at[~pool[unit].iloc[at].duplicated()]
+            assert (copies[:, first].sum(axis=1) == len(first)).all()
+            assert (copies[1:, first] != 1).any()
+
+
+def test_within_takes_the_deviation_over_splits_as_it_is():
+    one = np.array([[0.7, 0.1, 0.9], [0.8, 0.9, 0.1], [0.9, 0.5, 0.5]])
+    keys = [{"run": "r", "place": "p", "printed": x, "split": n} for x in "ab" for n in "012"]
+    numbers = Evidence(pd.DataFrame(keys), {"auroc": np.concatenate([one, one - 0.02])})
+    (row,) = across.contrasts(numbers, [("f", "a", "b", "within")]).to_dict("records")
+    assert [row["number"], row["low"], row["high"]] == pytest.approx([0.08] * 3)
 
 
 @pytest.mark.parametrize(("known", "alike"), [(10_000, True), (9_999, False)])
@@ -431,9 +501,20 @@ def test_a_method_in_bfloat16_is_said_row_by_row():
 
 @pytest.mark.parametrize("place", ["cifar", "imagenet"])
 def test_a_stand_in_stands_for_a_set_of_the_printed_tables(place):
-    assert set(kim2021.STANDS[place]) <= set(kim2021.SETS[place].values())
+    for stands in kim2021.STANDS.values():
+        assert set(stands.get(place, ())) <= set(kim2021.SETS[place].values())
     printed = kim2021.results().query("place == @place")["source"]
     assert set(printed) <= set(kim2021.SETS[place].values())
+
+
+def test_photographs_that_stand_for_others_are_called_what_they_are():
+    rows = pd.DataFrame(
+        {"place": "imagenet", "printed": "oe", "source": ["near", "food-32", "all"]}
+    )
+    lacking = {"imagenet": {"ImageNet-based (all)": "without Food-32"}}
+    own = kim2021.named(rows, size="tiny", lacking=lacking)["own"]
+    assert own.tolist() == ["40 others of Tiny ImageNet", "Food-32", "without Food-32"]
+    assert kim2021.named(rows, size="paper")["own"].tolist()[0] == "Near ImageNet-200"
 
 
 # Palechor et al.
@@ -610,12 +691,20 @@ def test_splits_of_the_same_classes_draw_them_together_so_their_mean_is_no_surer
     assert (spread[0] > 0.95 * spread[1]).all()
 
 
+def test_images_of_several_splits_are_drawn_together_too(runs):
+    runs(split=0)
+    runs(split=1)
+    both = evidence(runs.frame(), "shifts", ("max_logit",), unit="sample", resamples=200)
+    one, other = (both.only(both.keys["split"] == split).values["auroc"] for split in "01")
+    assert np.array_equal(one, other)
+
+
 def test_a_class_has_much_the_same_copies_in_each_split_whatever_its_role():
     rows = pd.DataFrame(
         {"sample": list("abcdefghijkl"), "class": list("112233445566"), "source": "s"}
     )
     run, many = {"benchmark": "b", "run": "r"}, 4000
-    draws = build.Draws("class", 0, many, {"b": pd.Index(build._classes(rows).unique())})
+    draws = build.Draws("class", 0, many, {"b": pd.Index(build._units(rows, "class").unique())})
     known, unknown = draws(rows[:8], "0 known", run)[1:], draws(rows[4:], "1 unknown", run)[1:]
     for copies in (known, unknown):  # as many as ever, in the shares of a multinomial draw
         assert (copies.sum(axis=1) == 8).all()
@@ -627,6 +716,37 @@ def test_a_class_has_much_the_same_copies_in_each_split_whatever_its_role():
     apart = build.Draws("class", 0, many)
     drawn = [apart(part, name, run)[1:] for part, name in ((rows[:8], "k"), (rows[4:], "u"))]
     assert abs(np.corrcoef(drawn[0][:, 4], drawn[1][:, 0])[0, 1]) < 0.05
+
+
+def test_a_row_of_units_that_is_too_short_for_those_that_ask_is_not_taken():
+    counts, enough = build.Draws("class", 0, 3000)._counts(np.array([True, False]), "b")
+    assert not enough.all()  # one in 256 has none
+    assert (counts[enough].sum(axis=1) == 1).all()
+
+
+def test_a_split_with_more_seeds_counts_as_often_as_one_with_fewer():
+    rows = [("0", "0", "a", 0.1), ("0", "1", "a", 0.1), ("1", "0", "a", 0.3)]
+    rows += [("0", "0", "b", 0.1), ("1", "0", "b", 0.3)]
+    keys = pd.DataFrame(rows, columns=["split", "seed", "method", "value"]).assign(benchmark="x")
+    keys.insert(0, "run", [*"vwxyz"])
+    alike = Evidence(keys.drop(columns="value"), {"aurc": keys[["value"]].to_numpy()})
+    assert averaged(alike, "method").values["aurc"] == pytest.approx(np.array([[0.2], [0.2]]))
+    (gain,) = gains(alike, "aurc", "benchmark", key="method", of="b")["number"]
+    assert gain == pytest.approx(0)
+    for over in ("seeds", "splits"):
+        found = across.summary(alike, "method", over=over)
+        assert found["value"].tolist() == pytest.approx([0.2, 0.2])
+    assert across.summary(alike, "method")["seeds"].tolist() == [3, 2]
+
+
+def test_classes_drawn_anew_do_not_tell_how_a_deviation_over_splits_would_differ():
+    keys = pd.DataFrame([dict.fromkeys(build.KEYS, "x") | {"split": x} for x in "012"])
+    numbers = Evidence(
+        keys, {"auroc": np.array([[0.7, 0.6, 0.9], [0.8, 0.9, 0.2], [0.9, 0.9, 0.9]])}
+    )
+    spread = over_splits(numbers, "auroc").values["auroc_std"]
+    assert spread[:, 0] == pytest.approx(np.full(3, 0.1))
+    assert np.isnan(spread[:, 1:]).all()
 
 
 def test_the_limit_of_chance_is_the_quantile_of_rho_itself():
@@ -692,9 +812,10 @@ def test_inside_splits_counts_what_enters_and_has_an_interval_from_three_splits_
         for seed in (15, 40, 44, 52, 56, 60, 62, 63):  # of 1,000 random draws too few would have
             (row,) = inside_splits(points[split < 3], seed=seed, resamples=1000).itertuples()
             assert (row.low, row.high) == pytest.approx((min(rhos), max(rhos)))
-    (row,) = inside_splits(points[split < 2], seed=1, resamples=50).itertuples()
-    assert np.isfinite([row.rho, row.pooled]).all()
-    assert np.isnan([row.low, row.high, row.pooled_low, row.pooled_high]).all()
+    for two in (points[split < 2], points[split != 2]):  # the last split is of one network
+        (row,) = inside_splits(two, seed=1, resamples=50).itertuples()
+        assert np.isfinite([row.rho, row.pooled]).all()
+        assert np.isnan([row.low, row.high, row.pooled_low, row.pooled_high]).all()
 
 
 def measured(split):
@@ -711,7 +832,8 @@ def measured(split):
 
 def test_total_variation_alone_is_the_share_of_pairs_in_which_the_known_image_is_smoother():
     rows = measured(0)
-    found = kim2021.variation_alone(rows).set_index("images")["auroc"]
+    stacked = rows.set_index(np.zeros(len(rows), int))  # as pd.concat gives them
+    found = kim2021.variation_alone(stacked).set_index("images")["auroc"]
     steps = rows["variation"]
     sets = {"quickdraw": range(9, 15), "font_digits": range(15, 19)}
     sets["gaussian_noise"] = range(19, 23)

@@ -257,6 +257,20 @@ def test_a_training_follows_from_what_its_settings_name_and_from_nothing_else():
     assert not [name for name in names if "edl" in name or "crl" in name]
 
 
+def test_the_fitted_rules_of_a_training_are_those_that_its_settings_fit():
+    fitted = {"openmax", "mahalanobis", "odin"}
+    for method, expected in {"softmax": fitted, "crosr": {"openmax"}, "cgdl": set()}.items():
+        exp = experiment.Experiment.named("cifar10", method=method)
+        names = follows.of_settings(exp.settings, exp.columns)
+        assert {name for name in fitted if f"rule/{name}" in names} == expected
+
+
+def test_a_capstone_follows_from_what_its_judge_uses_and_no_notebook_from_a_variable_s_name():
+    judged = {"network/mlp", "rule/mahalanobis", "rule/feature_norm", "reader/glyphs"}
+    assert judged <= {*follows.names("34_kim_capstone", {}, {}, {})}
+    assert "regime/short" not in follows.names("20_vaze_splits", {}, {}, {})
+
+
 def test_a_training_follows_from_its_far_sets_external_images_and_options():
     def kinds(benchmark, **chosen):
         exp = experiment.Experiment.named(benchmark, **{"method": "softmax"} | chosen)

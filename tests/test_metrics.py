@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from osnb import metrics
-from osnb.metrics.counts import pieces, whole
+from osnb.metrics.counts import STEP, pieces, whole
 from osnb.metrics.measures import area, harmonic, precision, risks, roc_area
 
 DATA = Path(__file__).parent / "data"
@@ -197,6 +197,18 @@ def test_summary_is_every_metric_called_by_name(sample):
         "aurc": pytest.approx(metrics.aurc(*detection), abs=1e-15),
         "e_aurc": pytest.approx(metrics.e_aurc(*detection), abs=1e-15),
     }
+
+
+def test_rates_that_are_reached_where_a_piece_ends_are_those_of_the_metrics_by_name():
+    place = np.arange(2.0 * STEP)[::-1]  # two pieces
+    first = (place < 1_000) | (place >= 2 * STEP - 19_000)  # has 0.95 of the known
+    both = (place >= 18_000) & (place < 2 * STEP - 2_000)  # 0.1 of the unknown before all known
+    for is_known in (first, both):
+        known, unknown = place[is_known], place[~is_known]
+        correct = np.ones(len(known), bool)
+        found = metrics.summary(known, correct, unknown)
+        assert found["fpr95"] == metrics.fpr_at_tpr(known, unknown, tpr=0.95)
+        assert found["ccr_at_fpr_0.1"] == metrics.ccr_at_fpr(known, correct, unknown, fpr=0.1)
 
 
 def test_harmonic_numbers_match_their_sum():

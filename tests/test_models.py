@@ -197,9 +197,15 @@ def test_what_a_layer_takes_at_the_beginning_is_its_own_input():
     mean, std = (torch.tensor(x)[:, None, None] for x in models.NORMALISE["cifar"])
     other.begin((images - mean) / std)
     torch.testing.assert_close(model.trunk[0].filters, other.filters, rtol=1e-3, atol=1e-3)
-    weights = [p.clone() for p in model.parameters()]
-    train.begin(model, lambda *_: [(images / 2, torch.zeros(8))])
-    assert all(torch.equal(*pair) for pair in zip(weights, model.parameters(), strict=True))
+    state = {name: x.clone() for name, x in model.state_dict().items()}  # batch norm's too
+    del state["trunk.0.filters"]
+    train.begin(model.train(), lambda *_: [(images / 2, torch.zeros(8))])
+    assert all(torch.equal(x, model.state_dict()[name]) for name, x in state.items())
+
+
+def test_resnet50_takes_grey_images_too():
+    model = models.MODELS["resnet50"](classes=4, features=3, channels=1).eval()
+    assert model(torch.rand(2, 1, 32, 32)).logits.shape == (2, 4)
 
 
 def test_resnet50_computes_what_torchvisions_resnet50_computes():

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from osnb import models, train
 from osnb.models import outside
-from osnb.train.forward import DROPOUTS
+from osnb.train.forward import Dropping
 
 RESNETS = ("resnet20", "resnet18_cifar")
 DROPPING = (*RESNETS, "conv_dropout")
@@ -115,7 +115,7 @@ def test_a_block_drops_after_its_first_relu_and_before_the_sum(name, blocks):
         kinds = [type(part).__name__ for part in block.body]
         first, second = ["Conv2d", "BatchNorm2d"], ["Conv2d", "BatchNorm2d"]
         assert kinds == [*first, "ReLU", "Dropout", *second, "Dropout"]
-    rates = [m.p for m in model.modules() if isinstance(m, DROPOUTS)]
+    rates = [m.p for m in model.modules() if isinstance(m, Dropping)]
     assert rates == [0.3] * (2 * blocks) + [0.1]
 
 

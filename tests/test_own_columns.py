@@ -81,6 +81,19 @@ def test_labels_that_are_text_count_as_their_classes(kind):
     assert own.classes == ("cat", "dog", "owl")
 
 
+def test_samples_that_are_not_known_need_no_pred():
+    plain = columns()
+    known = plain["label"] >= 0
+    own = scores.own(plain | {"pred": np.where(known, plain["pred"], np.nan)})
+    np.testing.assert_array_equal(own.pred[known], plain["pred"][known])
+
+
+def test_a_column_that_is_called_as_a_rule_of_the_logits_takes_its_place():
+    logits = {"label": np.array([0, 1, -2]), "logits": np.eye(3)[:, :2]}
+    own = scores.own(logits | {"max_logit": np.arange(3.0)})
+    assert own.scores["max_logit"].tolist() == [0, 1, 2]
+
+
 def test_numbers_that_are_written_as_text_are_numbers():
     plain = columns()
     own = scores.own(plain | {k: plain[k].astype(str).astype(object) for k in ("label", "pred")})
@@ -140,7 +153,9 @@ def test_a_verdict_names_the_class_as_the_file_does(tmp_path, monkeypatch):
 def test_a_sign_that_may_be_turned_is_said_and_one_that_is_not_is_not(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plain = columns(300)
-    pd.DataFrame(plain | {"turned": -3 * plain["label"]}).to_csv("a.csv", index=False)
+    unlucky = np.random.default_rng(2).normal(-0.35 * (plain["label"] >= 0))  # AUROC 0.42
+    more = {"turned": -3 * plain["label"], "unlucky": unlucky}
+    pd.DataFrame(plain | more).to_csv("a.csv", index=False)
     code, out, err = osnb("score", "a.csv", "--resamples", 30)
     assert (code, "auroc" in out) == (0, True)
     (line,) = err.splitlines()
@@ -156,6 +171,7 @@ def test_logits_that_are_probabilities_are_said_to_be(tmp_path, monkeypatch):
     logits, label = np.random.default_rng(0).normal(0, 2, (60, 3)), np.arange(60) % 4 - 1
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     kinds = {"logits": logits, "shares": shares, "half": shares.astype(np.float16)}
+    kinds["signed"] = logits - logits.mean(axis=1, keepdims=True) + 1 / 3  # their sums are 1 too
     for name, values in (kinds | {"logs": np.log(shares)}).items():
         np.savez(f"{name}.npz", labels=label, logits=values)
     said = {

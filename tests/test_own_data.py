@@ -333,7 +333,7 @@ def test_norms_are_of_cross_entropy_networks_that_kept_them(monkeypatch):
 def test_claims_without_a_number_are_left_out_and_others_keep_their_interval(monkeypatch):
     row = {"paper": "kim2021", "section": "Sec. 4", "claim": "A above B.", "where": "cifar"}
     row |= {"answer": "holds", "number": 0.0256, "low": 0.0189, "high": 0.0375}
-    row |= {"runs": "a-epochs40, a-epochs40-seed1, a-epochs40-seed2-split12, b-split1"}
+    row |= {"runs": "a-epochs40, a-epochs40-seed1, b-split1, a-epochs40-seed2; far sets: x, y"}
     asked = []
 
     def decide(papers, sizes):
@@ -344,4 +344,6 @@ def test_claims_without_a_number_are_left_out_and_others_keep_their_interval(mon
     (found,) = own_data.decided().to_dict("records")
     assert asked == [["paper"]]
     assert (found["answer"], found["number"]) == ("holds", "+0.026 [0.019, 0.037]")
-    assert found["runs"] == "a-epochs40 (3), b"  # seeds and splits of one recipe are counted
+    assert (
+        found["runs"] == "a-epochs40 (3), b; far sets: x, y"
+    )  # seeds and splits of one recipe are counted

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 from osnb import metrics, plots
 from osnb.evidence import across, frames, kim2021, selective
 from osnb.evidence.build import Evidence
-from osnb.plots.style import LENGTH, Figure, plain
+from osnb.plots.style import LENGTH, LOSSES, Figure, looks, plain
 
 TOPICS = [
     *("palechor", "lessons", "correlation", "methods", "norms", "ood", "semantic", "splits"),
@@ -169,6 +169,12 @@ def test_a_description_counts_what_is_drawn_and_drops_titles_where_it_grows_long
     ax.plot([1, 2], [3, 4], "o", linestyle="None")
     ax.plot([1], [3], "o", linestyle="None")
     assert plots.describe(figure) == "Figure, 1 panel: 3 points."
+    ax.plot([1, 2], [3, 4])
+    ax.axhline(0)
+    ax.axvline(1)
+    assert plots.describe(figure) == "Figure, 1 panel: 1 line, 3 points."
+    boxes = FIGURES["palechor: distance_boxes"]()
+    assert f": {len(boxes.axes[0].get_xticks())} boxes; " in plots.describe(boxes)
     figure = Figure()
     for k, ax in enumerate(figure.subplots(4, 5).flat):
         ax.set(title=f"a title of panel {k}", xlabel="time" if k == 3 else "")
@@ -177,6 +183,12 @@ def test_a_description_counts_what_is_drawn_and_drops_titles_where_it_grows_long
     assert "time" in words
     assert "panel 0" in words
     assert "panel 19" not in words
+
+
+@pytest.mark.parametrize(("styles", "number"), [(None, 24), (LOSSES, 12)])
+def test_names_without_a_style_have_looks_of_their_own(styles, number):
+    found = looks([f"n{i}" for i in range(number)], styles).values()
+    assert len({(look["color"], look["linestyle"]) for look in found}) == number
 
 
 IMAGES = np.zeros((4, 3, 8, 8), np.uint8)

@@ -49,6 +49,7 @@ def test_a_marked_tree_names_what_is_asked_for_and_leaves_the_rest_without_a_mar
     order = list(tree.index)
     assert marked["x"] == [order.index("b"), order.index("d")]
     assert marked["y"] == [order.index("c")]
+    assert figure.axes[0].get_xlim()[0] < -0.1  # a marker at the root, at 0, is whole
 
 
 def test_pictures_stand_in_the_order_of_kinds_and_of_versions():

@@ -127,6 +127,7 @@ def test_no_axis_of_rates_goes_beyond_1_around_a_single_point():
     for low, high in (ax.get_xlim(), ax.get_ylim()):
         assert low < 0.99
         assert 1 < high < 1.01
+    assert not ax.lines[0].get_clip_on()  # the marker is whole
 
 
 def test_every_point_is_drawn_once_where_it_lies():

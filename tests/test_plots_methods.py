@@ -112,6 +112,13 @@ def test_every_number_of_the_table_is_drawn_at_its_method():
         assert drawn == set(zip(part["printed"], part["auroc"].round(9), strict=True))
 
 
+def test_the_authors_weights_are_not_called_ours():
+    kinds = gains().replace({"kind": {"strong": "released"}})
+    names = [text.get_text() for text in plots.method_gains(kinds).legends[0].get_texts()]
+    assert "the authors' weights" in names
+    assert "ours, strong recipe" not in names
+
+
 def test_the_line_below_says_what_the_intervals_were_drawn_over():
     figures = (
         plots.method_gains(gains(), over="images"),

@@ -75,6 +75,9 @@ def test_panels_have_the_letters_of_the_caption_and_draw_the_columns_of_their_ne
     assert drawn(figure.axes[2]) == auroc
     legends = {title[0] for ax, title in zip(figure.axes, titles, strict=True) if ax.get_legend()}
     assert legends == set("acdg")
+    names = [(ax.get_xlabel(), ax.get_ylabel()) for ax in figure.axes[3:6]]
+    assert names == [("$f_1$", "$f_2$")] * 3
+    assert "dashed verticals in b: the epochs of d to f" in figure.get_supxlabel()
     marks = [line.get_xdata()[0] for line in figure.axes[1].lines if line.get_linestyle() == "--"]
     assert [mark for mark in marks if mark in (3, 7, 9)] == [3, 7, 9]
     other = pd.concat([history(2, decay=0.5), history(), history(decay=0.5)])

@@ -38,6 +38,12 @@ def many_runs(seeds=2, losses=LOSSES, protocols=PROTOCOLS, **sizes):
     return pd.concat([one_run(*run, **sizes) for run in runs], ignore_index=True)
 
 
+def named(runs, more=""):
+    """Runs of one loss under long names, as own runs have."""
+    names = (f"paper_cifar10_fast-{more}epochs8-seed{i}" for i in range(runs))
+    return pd.concat([one_run().assign(method=name) for name in names], ignore_index=True)
+
+
 def history():
     rng = np.random.default_rng(0)
     rows = [(*run, e) for run in itertools.product(PROTOCOLS, LOSSES, (0, 1)) for e in (1, 2, 3)]
@@ -119,6 +125,8 @@ FIGURES = {
     ),
     "distance_boxes": lambda: plots.distance_boxes(distances(), title="rank correlation 0.9"),
     "training": lambda: plots.training(progress()),
+    "twelve runs": lambda: plots.run_curves(frames.oscr_points(named(12), score="target")),
+    "long names": lambda: plots.score_histograms(binned(named(3, "augmentationcrop_flip-"))),
     "operating_point": lambda: plots.operating_point(one_run(), score="max_softmax", threshold=0.6),
 }
 
@@ -180,6 +188,16 @@ def test_lines_and_bands_are_those_of_the_points(by, log):
     assert figure.axes[0].get_xscale() == ("log" if log else "linear")
     drawn = [len(ax.lines) for ax in figure.axes]
     assert drawn == ([3] * 4 if by == "method" else [2] * 6)
+
+
+def test_losses_without_a_style_differ_and_are_drawn_alike_in_every_panel():
+    names = {"background": "mine", "entropic": "yours"}
+    table = many_runs(seeds=1, protocols=("p1", "p2")).replace({"method": names})
+    table = table.query("benchmark == 'p2' or method != 'mine'").reset_index(drop=True)
+    figure = plots.oscr_curves(frames.oscr_points(table, score="target"), log=False)
+    drawn = [line for ax in figure.axes for line in ax.lines]
+    looks = {(line.get_label(), line.get_color(), str(line._dash_pattern)) for line in drawn}
+    assert len(looks) == len({look[1:] for look in looks}) == 3
 
 
 def test_a_point_is_the_mean_of_the_seeds_and_its_interval_that_of_the_means_resamples():
@@ -262,8 +280,9 @@ def test_benchmarks_that_are_binned_apart_share_no_score_axis_and_a_gap_is_said(
     ends = [[round(ax.get_xlim()[1], 6) for ax in row] for row in axes]
     assert all(len({*row}) == 1 for row in ends)
     assert len({row[0] for row in ends}) > 1
-    texts = [text.get_text() for ax in axes.flat for text in ax.texts]
-    assert texts == ["not run"]
+    for words, empty in (("not run", {}), ("collapsed", {("p1", "entropic"): "collapsed"})):
+        axes = plots.score_histograms(bars, empty=empty).axes
+        assert [text.get_text() for ax in axes for text in ax.texts] == [words]
 
 
 @pytest.mark.parametrize("threshold", [-1, 0.5, 0.9, 2])
@@ -387,3 +406,13 @@ def test_a_run_is_drawn_as_far_as_it_went_with_a_dot_at_its_best_epoch():
     assert [line.get_markevery() for line in (*left, *right)] == [[1]] * 3
     assert figure.get_supxlabel() == "epoch 3: loss 1.500; dot: the best epoch so far"
     assert len(plots.training(progress()[["epoch", "loss"]][:1]).axes[1].lines) == 0
+
+
+def test_measures_of_a_training_have_a_look_each_and_no_best_epoch_no_dot():
+    rates = {f"auroc_{rule}": [0.5, 0.6, 0.7] for rule in ("max_logit", "max_softmax", "norm")}
+    figure = plots.training(progress().assign(**rates, best=np.nan))
+    lines = figure.axes[1].lines
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == len(lines) == 5
+    assert {line.get_marker() for line in lines} == {"None"}
+    assert figure.get_supxlabel() == "epoch 3: loss 1.500"
+    assert figure.axes[1].get_ylabel() == "on held-out images"  # validation, or test images

@@ -92,6 +92,9 @@ def test_pictures_stand_right_of_their_known_class_in_the_order_of_the_bins():
     np.testing.assert_array_equal(shown[:, :48], np.hstack(parts[:3]))
     np.testing.assert_array_equal(shown[:, -48:], np.hstack(parts[3:]))
     assert (shown[:, 48:-48] == 255).all()
+    left, right = (ax.get_window_extent() for ax in figure.axes[:2])
+    inside = left.width * (shown.shape[1] - 96) / shown.shape[1]
+    assert right.x0 - left.x1 > 1.5 * inside
 
 
 def test_a_pair_without_a_number_has_its_bin_alone_and_a_row_may_have_a_name():

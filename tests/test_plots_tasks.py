@@ -169,6 +169,15 @@ def test_every_cell_of_the_heat_map_has_its_value_on_one_scale(means):
     assert names == ["digit 0", "digit 1", "digit 2"]
 
 
+def test_a_heat_map_of_twenty_known_classes_fits_a_page_in_letters_that_can_be_read(means):
+    points = kim2021.mean_softmax(means, CLASSES, at_most=9)
+    wide = pd.concat([points.assign(known=points["known"] + f" {i}") for i in range(7)])
+    third = wide.query("printed == 'Ensemble'").assign(printed="OE")
+    figure = plots.mean_softmax(pd.concat([wide, third]))
+    assert figure.get_figwidth() <= 10
+    assert {text.get_fontsize() for text in figure.axes[6].get_xticklabels()} == {8}
+
+
 # Bad input
 
 

@@ -130,6 +130,7 @@ def test_methods_that_are_not_shown_are_grey_and_share_one_name(samples):
         assert {x.get_label() for x in grey} == {"other methods"}
         assert len(grey) == 2  # Baseline and the long name
         assert drawn["Ensemble"].get_color() != "0.7"
+        assert drawn["Ensemble"].get_zorder() > max(x.get_zorder() for x in grey)
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts.count("other methods") == 1
     assert "Baseline" not in texts

@@ -219,6 +219,10 @@ def test_weights_replace_no_training_and_a_wrong_order_of_classes_is_told(small,
     assert "below chance" in osnb("predict", "--benchmark", file, "--weights", "turned.pt")[1]
     with pytest.raises(run.Refused, match="holds a training: give --force, or the weights another"):
         predicting.unclaimed(small, [weights], "")
+    predicting.unclaimed(predicting.of_training([weights], file, {}), [weights], "")  # the same
+    file.write_text(TEXT.replace("digits", "closed"))
+    with pytest.raises(run.Refused, match=r"holds scores of other weights.* or benchmark"):
+        predicting.unclaimed(predicting.of_training([weights], file, {}), [weights], "")
 
 
 def test_logits_without_a_linear_layer_are_their_own_features():

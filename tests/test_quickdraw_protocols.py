@@ -327,6 +327,12 @@ def test_the_nearest_known_class_is_the_first_of_the_fewest_steps(group):
         assert row.closest_name == TABLE.set_index("wnid")["name"][row.closest]
 
 
+def test_what_lies_above_a_known_class_is_an_ancestor_and_what_lies_below_a_descendant():
+    dog, hound, canine, cat = "n02084071", "n02087551", "n02083346", "n02121620"
+    found = making.relations([canine, hound, dog, cat], [dog])
+    assert found == ["ancestor", "descendant", "", ""]
+
+
 def test_in_the_place_of_cifar10_all_ten_are_known_and_ten_others_where_settings_are_chosen():
     tables = [PROTOCOLS.bind("quickdraw_closed_ten", split=split)() for split in (0, TUNING)]
     for table, tuning in zip(tables, (False, True), strict=True):

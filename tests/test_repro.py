@@ -1,5 +1,7 @@
 """Files are written whole, hashes see what counts, and a run is opened under its own name."""
 
+import html
+import io
 import json
 import os
 import signal
@@ -12,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from osnb.base import stamps, workbook
 from osnb.book import follows, runs
@@ -516,6 +519,23 @@ def test_a_miniature_s_artefact_says_once_what_its_images_stand_for(
     assert ("images" in pd.read_csv(tmp_path / "figure_1.csv")) == told
     note = rf"\multicolumn{{{table.shape[1]}}}{{l}}{{{runs.STANDS_IN}}} \\" + "\n\\bottomrule"
     assert (tmp_path / "figure_1.tex").read_text().count(note) == told
+
+
+@pytest.mark.parametrize("images", [True, False])
+def test_what_images_stand_for_is_seen_and_said_in_the_notebook_too(tmp_path, images):
+    from osnb import plots
+
+    follows = {"parameters": {"size": "mini"}, "settings": {}, "goldens": {}, "columns": {}}
+    figure = plots.Figure(figsize=(3, 2))
+    ax = figure.subplots()
+    ax.imshow([[0]]) if images else ax.plot([1, 2])
+    before = figure._repr_png_()
+    runs.Run("20_vaze_splits", "mini", tmp_path, follows).save("figure_5", figure=figure)
+    bundle, _ = figure._repr_mimebundle_()
+    assert (runs.STANDS_IN in html.unescape(bundle["text/html"])) == images
+    sizes = [Image.open(io.BytesIO(png)).size for png in (before, figure._repr_png_())]
+    assert sizes[1][0] == sizes[0][0]
+    assert (sizes[1][1] > sizes[0][1] + 10) == images  # a line below what was there
 
 
 def test_a_picture_that_may_not_be_passed_on_stays_in_the_run_and_in_no_stamp(names, tmp_path):

@@ -289,6 +289,14 @@ def test_vim_and_residual_measure_from_the_origin_of_the_logits_and_not_from_the
         assert not np.allclose(FITS[name](centred)(out, known=K), FITS[name](of)(out, known=K))
 
 
+def test_vim_has_the_directions_of_its_source_by_the_number_of_features():
+    def directions(size):
+        return features._principal(seen()._replace(out=Outputs(np.eye(2), np.eye(2, size))))
+
+    sizes = (64, 512, 513, 1500, 1501)
+    assert [*map(directions, sizes)] == [32, 256, 512, 512, 1000]
+
+
 def test_the_directions_of_vim_are_real_where_features_are_not_of_full_rank():
     """numpy's `eig`, which the released code and OpenOOD call, may give complex ones."""
     of = seen()

@@ -81,6 +81,14 @@ def test_the_risk_is_tested_from_the_start_downwards_until_a_test_fails(seed, di
     np.testing.assert_equal(found, slow_risk(score, right, 0.15, seed))
 
 
+def test_where_the_first_test_alone_rejects_the_start_itself_is_the_threshold():
+    rng = np.random.default_rng(6)
+    score = rng.random(20).round(2)
+    right = rng.random(20) < 0.5 + score / 2
+    found = metrics.risk_threshold(score, right, risk=0.3, seed=6)
+    np.testing.assert_equal(found, slow_risk(score, right, 0.3, 6))
+
+
 def test_a_risk_that_cannot_be_shown_accepts_nothing():
     threshold = metrics.risk_threshold(scores(100), np.zeros(100, bool), risk=0.1, seed=0)
     assert not (scores(100) >= threshold).any()
@@ -98,6 +106,12 @@ def test_a_mixture_has_the_share_and_no_sample_twice(share):
         assert len({*known}) == len(known)
         assert {*unknown} <= {*range(150)}
         assert {*known} <= {*range(400)}
+
+
+def test_a_mixture_is_as_large_as_one_draw_in_a_thousand_that_wants_more_lets_it_be():
+    size = sum(map(len, metrics.mixture(100, 100, share=0.5, seed=0)))
+    lost = [2 * stats.binom.sf(100, n, 0.5) for n in (size, size + 1)]  # of either side
+    assert lost[0] <= 1e-3 < lost[1]
 
 
 @pytest.mark.parametrize(("count", "of"), [(0, 10), (3, 20), (20, 20), (500, 1000)])
@@ -191,6 +205,11 @@ def test_what_no_promise_can_be_made_of_is_refused(call, reason):
         call()
 
 
-@pytest.mark.parametrize(("kind", "least"), [("bound", 59), ("conformal", 19)])
-def test_as_many_as_the_refusal_asks_for_are_enough(kind, least):
-    assert metrics.tpr_threshold(scores(least), tpr=0.95, promise=kind) == scores(least).min()
+@pytest.mark.parametrize(
+    ("kind", "tpr", "least"),
+    [("bound", 0.95, 59), ("conformal", 0.95, 19), ("conformal", 0.9, 9)],
+)
+def test_as_many_as_the_refusal_asks_for_are_enough(kind, tpr, least):
+    with pytest.raises(ValueError, match=f"need {least} known samples or more"):
+        metrics.tpr_threshold(scores(least - 1), tpr=tpr, promise=kind)
+    assert metrics.tpr_threshold(scores(least), tpr=tpr, promise=kind) == scores(least).min()

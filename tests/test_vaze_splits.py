@@ -1,6 +1,7 @@
 """Published lists of Vaze et al. 2022, the ways in which they are made, and their miniatures."""
 
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -184,6 +185,22 @@ def test_each_class_is_as_similar_as_its_closest_known_one_and_hard_ones_are_the
     assert parts.max()["medium"] <= parts.min()["hard"]
     with pytest.raises(ValueError, match="add up to 16 classes"):
         making.by_attributes(near, known, sizes=(5, 5, 5))
+
+
+@pytest.mark.parametrize(("by", "hard", "easy"), [("gap", "min", "max"), ("mean", "mean", "mean")])
+def test_a_search_keeps_the_known_set_whose_hard_and_easy_classes_are_furthest_apart(
+    by, hard, easy
+):
+    near = making.similarity(pd.DataFrame(np.random.default_rng(1).normal(size=(10, 3))))
+
+    def apart(made):
+        parts = made.groupby("bin")["value"]
+        return parts.agg(hard)["hard"] - parts.agg(easy)["easy"]
+
+    sizes = (3, 2, 3)
+    every = [making.by_attributes(near, two, sizes=sizes) for two in combinations(range(10), 2)]
+    made = making.search(near, known=2, sizes=sizes, draws=300, seed=0, by=by)
+    assert apart(made) == pytest.approx(max(map(apart, every)))
 
 
 # Miniatures.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as text
 import pyarrow.parquet as pq
 
 from osnb.base import workbook
@@ -36,8 +37,6 @@ def of_columns(file: Path, make: Callable[[dict[str, np.ndarray]], Any]) -> Any:
 
 
 def _columns(file: Path) -> dict[str, np.ndarray]:
-    import pyarrow.csv as text
-
     readers = {".csv": text.read_csv, ".parquet": pq.read_table}
     if file.suffix not in (*readers, ".npz"):
         raise ValueError(f"needs a name that ends in .csv, .npz or .parquet; got {file.suffix!r}")
@@ -58,8 +57,6 @@ def _columns(file: Path) -> dict[str, np.ndarray]:
 
 def _held(file: Path, doubles: list[str], columns: dict[str, np.ndarray]) -> None:
     """Refuse whole numbers of a csv file that Arrow has read as doubles and that these round."""
-    import pyarrow.csv as text
-
     for name in [name for name in doubles if (abs(columns[name]) >= EXACT).any()]:
         how = text.ConvertOptions(include_columns=[name], column_types={name: pa.string()})
         words = text.read_csv(file, convert_options=how)[0].to_pylist()

@@ -73,6 +73,11 @@ def versions(*names: str) -> dict[str, str]:
     return found
 
 
+def cores() -> int:
+    """How many of the machine's cores this process may use, where the system tells."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def out() -> Path:
     """The folder that runs/, figures/ and report/ are written under: $OSNB_OUT, else the project.
 
@@ -242,10 +247,15 @@ def as_json(content: Mapping) -> str:
     return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text in UTF-8, aside and renamed."""
+    with writing(path) as aside:
+        aside.write_text(text, encoding="utf8")
+
+
 def write_json(path: Path, content: Mapping) -> None:
     """Write `content` `as_json`, aside and renamed."""
-    with writing(path) as aside:
-        aside.write_text(as_json(content))
+    write_text(path, as_json(content))
 
 
 def write_csv(path: Path, table: "pd.DataFrame", **how: Any) -> None:

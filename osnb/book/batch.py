@@ -215,9 +215,7 @@ def _guard(ours: int):
 
 def environment(number: int, workers: int) -> dict[str, str]:
     """What a worker's notebooks see: one of the GPUs, in turn, and a share of the cores."""
-    ours = hasattr(os, "sched_getaffinity")
-    cores = len(os.sched_getaffinity(0)) if ours else os.cpu_count() or 1
-    threads = max(1, cores // workers)
+    threads = max(1, workbook.cores() // workers)
     found = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(threads))}
     if names := visible():
         found["CUDA_VISIBLE_DEVICES"] = names[number % len(names)]

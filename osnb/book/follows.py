@@ -34,7 +34,8 @@ PARTS |= {kind: kind for kind in ("network", "normalise", "loss", "schedule", "o
 PARTS |= {"rules": "rules", "watch": "watch", "validation": "validation", "precision": "option"}
 PARTS |= {"augmentation": "augment", "training": "method", "answer": "method"}
 RULES = ("target", "max_softmax", "max_logit", "energy", "negative_entropy", "feature_norm")
-FITTED = ("openmax", "mahalanobis", "odin")
+FITTED = dict.fromkeys(("fitted", "chosen"), ("openmax", "mahalanobis", "odin"))
+FITTED |= {"latent": ("openmax",)}
 METHODS = {"outlier": "oe", "plain": "softmax", "one": "softmax"}  # with other names than parts
 # what computes nothing that no other golden holds
 NOTHING = {"regime/baseline", "augment/none", "rules/plain", "watch/held_out", "method/released"}
@@ -83,7 +84,7 @@ def names(notebook: str, parameters: Mapping, settings: Mapping, columns: Mappin
     codes = [cells, *map(_code, files)]
     used, words = (set().union(*parts) for parts in zip(*(x[3:] for x in codes), strict=True))
     said = {x for value in parameters.values() if isinstance(value, str) for x in value.split()}
-    said |= cells.names | cells.words
+    said |= _said(cells).union(*(_said(_code(x)) for x in files if "teach" in x.parts))
     found = [CELLS, *(file.relative_to(workbook.PACKAGE.parent).as_posix() for file in files)]
     for golden in goldens():
         kind, _, short = golden.partition("/")
@@ -91,6 +92,11 @@ def names(notebook: str, parameters: Mapping, settings: Mapping, columns: Mappin
     published = sorted((workbook.PACKAGE / "published").glob("*/"))
     found += [f"osnb/published/{folder.name}" for folder in published if folder.name in words]
     return found + (["osnb/data"] if "hierarchy" in used else [])
+
+
+def _said(part: Code) -> set[str]:
+    """What code says of goldens: its texts, and what it uses of osnb; no variable of its own."""
+    return part.words | {chain.rpartition(".")[2] for chain in part.chains}
 
 
 def now(name: str, notebook: str, there: Mapping[str, str]) -> str:
@@ -175,7 +181,7 @@ def of_settings(settings: Mapping[str, Any], columns: Mapping[str, Any]) -> list
         found.add(f"stage/{chosen['training']}")
     if settings["loss"].get("smoothing") and chosen["loss"] == "softmax":
         found.add("loss/smoothed")
-    fitted = () if chosen["rules"] == "plain" or ":" in chosen["rules"] else FITTED
+    fitted = FITTED.get(chosen["rules"], ())
     answer = (chosen["answer"],) if chosen["answer"] != "one" else ()
     if chosen["training"] == "released":  # nothing was trained here
         found = {name for name in found if name.partition("/")[0] in LOOKED_AT}
@@ -185,9 +191,8 @@ def of_settings(settings: Mapping[str, Any], columns: Mapping[str, Any]) -> list
 def note(*, afresh: bool = False) -> None:
     """Say in that file that the goldens hold for today's code; `afresh`, that they are others."""
     earlier = [] if afresh else [parsed for parsed in _held_codes() if parsed != numerical()]
-    with workbook.writing(held()) as aside:
-        lines = [numerical(), digest(*_numerical()), *earlier[:EARLIER]]
-        aside.write_text("".join(f"{line}\n" for line in lines))
+    lines = [numerical(), digest(*_numerical()), *earlier[:EARLIER]]
+    workbook.write_text(held(), "".join(f"{line}\n" for line in lines))
     _hold.cache_clear()
 
 

@@ -37,8 +37,7 @@ BRIEF = ("state", "started", "finished", "seconds", "host", "pid", "commit")  # 
 
 def write(directory: Path, content: Mapping[str, Any]) -> None:
     """Write the run.json of the run in `directory`."""
-    with workbook.writing(directory / "run.json") as aside:
-        aside.write_text(sealed(content))
+    workbook.write_text(directory / "run.json", sealed(content))
 
 
 def sealed(content: Mapping[str, Any]) -> str:
@@ -119,7 +118,8 @@ def named(*names: str) -> dict[str, dict[str, Any]]:
         # a run's name may hold what a pattern does not mean
         meant = {k for k, of in called if name in of or any(fnmatchcase(x, name) for x in of)}
         if not meant:
-            if kept := [x for x in _kept() if name in (x.name, f"{x.parent.name}/{x.name}")]:
+            folders = sorted((workbook.root() / "figures").glob("[0-9]*/*/"))  # made here or not
+            if kept := [x for x in folders if name in (x.name, f"{x.parent.name}/{x.name}")]:
                 tells = "has its results, and json files that say from what they follow"
                 raise ValueError(f"{name!r} was not run here; {kept[0]} {tells}")
             short = {run["run"]: key for key, run in there.items()}
@@ -128,11 +128,6 @@ def named(*names: str) -> dict[str, dict[str, Any]]:
             raise ValueError(f"no run is called {name!r}; there are: {nearest}")
         chosen |= meant
     return {key: there[key] for key in sorted(chosen)}
-
-
-def _kept() -> list[Path]:
-    """Folders of the runs whose results are in figures/, made here or not."""
-    return sorted((workbook.root() / "figures").glob("[0-9]*/*/"))
 
 
 def plain(text: str) -> str:

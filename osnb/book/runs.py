@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from osnb import experiment
@@ -69,8 +70,10 @@ class Run:
                 `name`.png, which stays in the run's folder.
         """
         stamp = self.stamp() | {"inputs": dict(inputs or {})}
+        pictures = figure is not None and any(ax.images for ax in figure.axes)
+        shows = inputs or (pictures and self.notebook[:1] in PAPERS.values())
         of_a_paper = self.notebook[:1] in (*PAPERS.values(), CROSS)
-        if inputs and of_a_paper and stamp["parameters"]["size"] == "mini":
+        if shows and of_a_paper and stamp["parameters"].get("size") == "mini":
             figure, table, latex = _standing_in(figure, table, latex)
         if name.startswith("scores"):
             from osnb.base import tables  # pandas, which a plan can do without
@@ -113,7 +116,8 @@ def _standing_in(figure, table, latex: str) -> tuple:
     if figure is not None:
         texts = figure.findobj(lambda part: hasattr(part, "get_text"))
         if WORDS not in " ".join(part.get_text() for part in texts):
-            figure.text(0.5, 0, STANDS_IN, ha="center", va="top", fontsize=8, color="0.4")
+            note = fill(STANDS_IN, int(14 * figure.get_figwidth()))
+            figure.text(0.5, 0, note, ha="center", va="top", fontsize=8, color="0.4")
     if table is not None and {"paper", "ours"} <= {*table} and WORDS not in table.to_csv():
         table = table.assign(images=STANDS_IN)
     columns = re.search(r"\\begin\{tabular\}\{(\w+)\}", latex)

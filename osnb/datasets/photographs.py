@@ -304,7 +304,7 @@ def _measured(files: Files, folder: Path) -> np.ndarray:
 
     path, count = folder / "sizes.npy", len(files.paths)
     if not path.exists():
-        with ThreadPoolExecutor(_cores()) as pool:
+        with ThreadPoolExecutor(workbook.cores()) as pool:
             headers = pool.map(partial(_header, files), range(count))
             sizes = list(tqdm(headers, total=count, unit="header", disable=None))  # in a terminal
         with workbook.writing(path) as aside:
@@ -339,7 +339,7 @@ def _store(files: Files, folder: Path, sizes: np.ndarray) -> None:
     chunks = [range(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK)]
     todo = [chunk for chunk in chunks if not marks[chunk].all()]
     with (
-        ThreadPoolExecutor(_cores()) as pool,
+        ThreadPoolExecutor(workbook.cores()) as pool,
         (folder / "pixels.u8").open("r+b", buffering=0) as pixels,
         path.open("r+b", buffering=0) as marked,
         tqdm(total=sum(map(len, todo)), unit="photograph", disable=None) as line,
@@ -383,10 +383,6 @@ def _check(made: Stored) -> None:
 def _ends(sizes: np.ndarray) -> np.ndarray:
     """(N,) int64, byte after the last one of each photograph, from (N, 2) heights and widths."""
     return np.cumsum(3 * sizes.prod(axis=1))
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def _size(count: int) -> str:

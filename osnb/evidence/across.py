@@ -1,13 +1,14 @@
 """What many runs say together: means with intervals, differences, correlations, agreement."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from osnb import metrics
 from osnb.evidence import tables
-from osnb.evidence.build import KEYS, Evidence
+from osnb.evidence.build import KEYS, Evidence, mean, objects
 
 FEW = 3  # two points lie on a line, and two methods have one of two orders
 LIMIT, SMALL = 1.96, 1e-12  # of a normal deviate, 95 %; of 1 - |rho|
@@ -39,26 +40,31 @@ def verdict(number: float, low: float, high: float, *, size: str) -> str:
 def averaged(numbers: Evidence, *by: str) -> Evidence:
     """One row for each value of the keys `by`, in order of appearance: the mean of its rows.
 
-    A row without a number, such as the AUROC of wrong predictions where there are none, is left
-    out of that mean; in a resample a NaN stays one. The keys are run (names, commas between), `by`
-    and rows (how many).
+    Each split of a benchmark counts equally often, however many seeds it has. A row without a
+    number, such as the AUROC of wrong predictions where there are none, is left out of that mean;
+    in a resample a NaN stays one. The keys are run (names, commas between), `by` and rows (how
+    many).
     """
-    keys, values = [], {name: [] for name in numbers.values}
+    keys, values, drawn = [], {name: [] for name in numbers.values}, []
     for key, rows in numbers.keys.groupby([*by], sort=False):
+        sides = [numbers.sides[at] or () for at in rows.index]
+        drawn.append(tuple(set().union(*side) for side in zip(*sides, strict=False)))
         runs = {"run": ", ".join(rows["run"].unique()), "rows": len(rows)}
         keys.append(dict(zip(by, key, strict=True)) | runs)
         for name, column in numbers.values.items():
-            part = column[rows.index]
-            kept = part[~np.isnan(part[:, 0])]
-            values[name].append((kept if len(kept) else part).mean(axis=0))
+            has = ~np.isnan(column[rows.index, 0])
+            kept = rows[has] if has.any() else rows
+            values[name].append(mean(column[kept.index], kept))
     stacked = {n: np.reshape(v, (len(keys), 1 + numbers.resamples)) for n, v in values.items()}
-    return Evidence(pd.DataFrame(keys, columns=[*dict.fromkeys(["run", *by, "rows"])]), stacked)
+    keys = pd.DataFrame(keys, columns=[*dict.fromkeys(["run", *by, "rows"])])
+    return Evidence(keys, stacked, drawn=objects(drawn))
 
 
 def over_splits(numbers: Evidence, *measures: str) -> Evidence:
     """The same rows, with <measure>_std: its standard deviation over splits.
 
-    The divisor is n - 1; the seeds of a split are averaged, and one split has NaN.
+    The divisor is n - 1; the seeds of a split are averaged, and one split has NaN. So do resamples:
+    classes drawn anew add a spread of their own, and do not tell what other splits would give.
     """
     alike = [name for name in KEYS if name not in ("run", "split", "seed")]
     apart, values = averaged(numbers, *alike, "split"), dict(numbers.values)
@@ -66,10 +72,11 @@ def over_splits(numbers: Evidence, *measures: str) -> Evidence:
     spreads = pd.MultiIndex.from_frame(numbers.keys[alike])
     for measure in measures:
         column = apart.column(measure)
-        sd = {key: np.std(column[at], axis=0, ddof=1) for key, at in groups.items() if len(at) > 1}
-        none = np.full(column.shape[1], np.nan)
-        values[f"{measure}_std"] = np.array([sd.get(key, none) for key in spreads])
-    return Evidence(numbers.keys, values)
+        several = {key: at for key, at in groups.items() if len(at) > 1}
+        sd = {key: np.std(column[at, 0], ddof=1) for key, at in several.items()}
+        values[f"{measure}_std"] = np.full((len(spreads), column.shape[1]), np.nan)
+        values[f"{measure}_std"][:, 0] = [sd.get(key, np.nan) for key in spreads]
+    return replace(numbers, values=values, used=set())
 
 
 def watched(runs: pd.DataFrame, *measures: str, task: str, resamples: int) -> Evidence:
@@ -86,7 +93,7 @@ def watched(runs: pd.DataFrame, *measures: str, task: str, resamples: int) -> Ev
     """
     keys, values = [], []
     for _, run in runs.iterrows():
-        history = tables.stack(run.to_frame().T, file="history")[[*measures]]
+        history = tables.stack(run.to_frame().T, file="history").reindex(columns=[*measures])
         ends = {"first": history.iloc[0], "last": history.iloc[-1], "lowest": history.min()}
         key = {name: str(run.get(name, "")) for name in KEYS} | {"task": task}
         keys += [key | {"selection": selection} for selection in ends]
@@ -111,7 +118,7 @@ def mean_over(numbers: Evidence, key: str, name: str, **where: str) -> Evidence:
     if not several.any():
         return numbers
     means = averaged(these.only(several), *alike)
-    return numbers + Evidence(means.keys.assign(task="", **{key: name})[KEYS], means.values)
+    return numbers + means.at(means.keys.assign(task="", **{key: name})[KEYS])
 
 
 def summary(numbers: Evidence, *by: str, over: str = "seeds") -> pd.DataFrame:
@@ -127,7 +134,9 @@ def summary(numbers: Evidence, *by: str, over: str = "seeds") -> pd.DataFrame:
         metric, value, low and high (where 95 % of the resamples of the mean lie; NaN without
         resamples), sd_<over> (divisor n - 1; NaN for one), and seeds (how many) or splits (names).
     """
-    apart = averaged(numbers, *by, {"seeds": "run", "splits": "split"}[over])
+    single = {"seeds": ["benchmark", "split", "run"], "splits": ["split"]}[over]
+    single = [name for name in single if name in numbers.keys]
+    apart = averaged(numbers, *dict.fromkeys([*by, *single]))
     means, groups = averaged(apart, *by), [apart.keys[name] for name in by]
     many = means.keys["rows"]
     if over == "splits":
@@ -194,9 +203,9 @@ def contrasts(numbers: Evidence, findings: Sequence[tuple[str, str, str, str]]) 
 
     Both are taken on the splits that they share, with the same resamples. Kind "above" has the
     number AUROC(first) - AUROC(second), "within" the standard deviation of the first over all its
-    splits (divisor n - 1) minus the distance of the two. A finding is right if its number's 95 %
-    interval lies above 0, and undecided if 0 is in it (`verdict`), or if the first of "within" has
-    a single split.
+    splits (divisor n - 1), taken as it is, minus the distance of the two. A finding is right if its
+    number's 95 % interval lies above 0, and undecided if 0 is in it (`verdict`), or if the first
+    of "within" has a single split.
 
     Args:
         numbers: of runs, with AUROC.
@@ -229,7 +238,7 @@ def _decided(one: dict, two: dict, shared: list[str], kind: str, size: str) -> d
         return dict.fromkeys(("number", "low", "high"), np.nan) | {"answer": answer}
     number = np.mean([one[split] - two[split] for split in shared], axis=0)
     if kind == "within":
-        number = np.std([*one.values()], axis=0, ddof=1) - np.abs(number)
+        number = np.std([values[0] for values in one.values()], ddof=1) - np.abs(number)
     ends = _ends(number)
     return ends | {"answer": verdict(**ends, size=size)}
 

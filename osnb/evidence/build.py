@@ -19,7 +19,7 @@ from osnb.evidence.names import CCR, CONFIDENCE, TASKS, Part, Tasks, printed_as
 OF_RUN = ["run", "size", "benchmark", "place", "split", "network", "regime", "method", "seed"]
 KEYS = [*OF_RUN, "rule", "printed", "task", "source"]
 MANY = 20  # classes of a role from which on other classes are drawn, not images
-LONG = 4  # times as many classes as there are: of two in it only one draw in 300 has too few
+LONG = 4  # times as many units as there are: of two in it only one draw in 300 has too few
 MORE = {"background", "osrci", "proser"}  # loss and trainings of more outputs, as `Parts.outputs`
 NAMES = {"oscr_area": "oscr"} | {name.replace("at_", "at_fpr_"): name for name in CCR}
 
@@ -43,11 +43,13 @@ class Evidence:
         values: (n, 1 + R) float64 of each measure, rates in [0, 1]. Column 0 is the number
             itself, the others are its resamples; R = 0 in print. NaN is a dash.
         used: the rows read so far, by position.
+        drawn: (n,) of each row the classes of both sides, if classes were drawn; else None.
     """
 
     keys: pd.DataFrame
     values: dict[str, np.ndarray]
     used: set[int] = field(default_factory=set, repr=False, compare=False)
+    drawn: np.ndarray | None = field(default=None, repr=False, compare=False)
 
     def __call__(self, measure: str, **where: str) -> np.ndarray:
         """(1 + R,) mean of a measure over the rows with these keys: over seeds, then splits.
@@ -56,10 +58,7 @@ class Evidence:
             Missing: no row has these keys, or one of them no such number.
         """
         at, numbers = self._read(measure, where)
-        if not (by := [key for key in ("benchmark", "split") if key in self.keys]):
-            return numbers.mean(axis=0)  # print has means alone
-        rows = self.keys.iloc[at].groupby(by)[by[0]].transform("size")
-        return np.average(numbers, axis=0, weights=(1 / rows) if rows.nunique() > 1 else None)
+        return mean(numbers, self.keys.iloc[at])
 
     def __add__(self, other: "Evidence") -> "Evidence":
         """The rows of both; a measure that only one of them has is a dash in the other.
@@ -71,7 +70,9 @@ class Evidence:
             raise ValueError(f"need equally many resamples; got {mine} and {theirs}")
         both = {m: [side.column(m) for side in (self, other)] for m in self.values | other.values}
         values = {measure: np.concatenate(columns) for measure, columns in both.items()}
-        return Evidence(pd.concat([self.keys, other.keys], ignore_index=True), values)
+        keys = pd.concat([self.keys, other.keys], ignore_index=True)
+        drawn = np.concatenate([self.sides, other.sides])
+        return Evidence(keys, values, drawn=drawn)
 
     @property
     def resamples(self) -> int:
@@ -100,8 +101,13 @@ class Evidence:
         one = {"measure": measure} if "measure" in self.keys else {}
         at = np.flatnonzero(self.fits(**where, **one))
         numbers = self.column(measure)[at]
-        if not len(numbers) or np.isnan(numbers).any():
-            raise Missing(f"no {measure} of {', '.join(where.values())}")
+        of = f"{measure} of {', '.join(where.values())}"
+        if not len(numbers) or np.isnan(numbers[:, 0]).any():
+            raise Missing(f"no {of}")
+        if self.resamples and np.isnan(numbers[:, 1:]).all(axis=1).any():
+            raise Same(f"no interval: {of}")
+        if np.isnan(numbers).any():
+            raise Missing(f"no {of}")
         self.used.update(at.tolist())
         return at, numbers
 
@@ -124,7 +130,7 @@ class Evidence:
         """The numbers under other keys: a row each, whose index is that of a row here."""
         rows = keys.index.to_numpy(int)
         values = {name: column[rows] for name, column in self.values.items()}
-        return Evidence(keys.reset_index(drop=True), values)
+        return Evidence(keys.reset_index(drop=True), values, drawn=self.sides[rows])
 
     def unread(self) -> "Evidence":
         """The same numbers, none of them used."""
@@ -133,6 +139,27 @@ class Evidence:
     def read(self) -> list[str]:
         """Names of the runs or tables that were used, sorted."""
         return sorted(self.keys.iloc[sorted(self.used), 0].unique())
+
+    def few(self, least: int, *but: str) -> np.ndarray:
+        """(n,) whether a row is of a set that was read with fewer classes, of all its splits.
+
+        Args:
+            least: number of classes that are not few.
+            but: sources that do not count.
+        """
+        keys = self.keys.reindex(columns=["benchmark", "task", "source"], fill_value="")
+        of = [*keys.itertuples(index=False, name=None)]
+        classes: dict[tuple, set] = {}
+        for at in self.used:
+            for side, names in enumerate(self.sides[at] or ()):
+                classes.setdefault((of[at], side), set()).update(names)
+        few = {key for (key, _), names in classes.items() if len(names) < least}
+        return np.array([key in few and key[2] not in but for key in of], bool)
+
+    @property
+    def sides(self) -> np.ndarray:
+        """(n,) `drawn`, of None where it is."""
+        return np.full(len(self.keys), None) if self.drawn is None else self.drawn
 
     def points(self) -> pd.DataFrame:
         """The keys and, of each measure, the number itself."""
@@ -150,6 +177,21 @@ class Evidence:
         for key, value in where.items():
             fits &= (self.keys[key] == value).to_numpy() if key in self.keys else False
         return fits
+
+
+def mean(numbers: np.ndarray, keys: pd.DataFrame) -> np.ndarray:
+    """(1 + R,) mean of (n, 1 + R) numbers with these keys: over seeds, then splits."""
+    if not (by := [key for key in ("benchmark", "split") if key in keys]):
+        return numbers.mean(axis=0)  # print has means alone
+    rows = keys.groupby(by)[by[0]].transform("size")
+    return np.average(numbers, axis=0, weights=(1 / rows) if rows.nunique() > 1 else None)
+
+
+def objects(each: Sequence[Any]) -> np.ndarray:
+    """(n,) array of objects, which numpy does not look into."""
+    array = np.empty(len(each), object)
+    array[:] = each
+    return array
 
 
 def least(*numbers: np.ndarray) -> np.ndarray:
@@ -192,9 +234,9 @@ def evidence(
 ) -> Evidence:
     """Measures of runs, with resamples that all runs of a benchmark share.
 
-    Test samples are drawn with replacement, known ones and those of each task apart. Runs of one
-    benchmark have the same draws, so that differences between them are paired. Several splits of a
-    benchmark are of the same classes, in other roles, so these are drawn once for all of them.
+    Test samples are drawn with replacement, known ones and those of each task and set apart. Runs
+    of one benchmark have the same draws, so that differences between them are paired. Several
+    splits of a benchmark are of the same images, in other roles, so these are drawn once for all.
 
     Args:
         runs: from `tables.collect`, with the column place of `names.placed`.
@@ -224,19 +266,20 @@ def evidence(
         ValueError: two runs of a benchmark have different test samples, or no task has a measure.
     """
     of = _asked(TASKS[tasks], measures)
-    draws = Draws(unit, seed, resamples, _of_splits(runs) if unit == "class" else {})
-    keys, values = [], []
+    draws = Draws(unit, seed, resamples, _of_splits(runs, unit) if resamples else {})
+    keys, values, drawn = [], [], []
     for run in runs.sort_values("run").to_dict("records"):
         scores = tables.read(Path(run["path"]).with_name(f"{file}.parquet"))
         scores.attrs.clear()  # the stamp, which pandas would copy at every step
         scores = scores.sort_values("sample", kind="stable")
-        for key, numbers in _measured(run, scores, of, (rules, every_rule), draws):
+        for key, numbers, sides in _measured(run, scores, of, (rules, every_rule), draws):
             keys.append([str(run.get(name, "")) for name in OF_RUN] + key)
             values.append(numbers)
+            drawn.append(sides)
     none, shape = np.full(1 + resamples, np.nan), (len(values), 1 + resamples)
     told = dict.fromkeys(name for asked in of.asked.values() for name in asked)
     stacked = {m: np.reshape([x.get(m, none) for x in values], shape) for m in told}
-    return Evidence(pd.DataFrame(keys, columns=KEYS), stacked)
+    return Evidence(pd.DataFrame(keys, columns=KEYS), stacked, drawn=objects(drawn))
 
 
 def of_places(
@@ -271,19 +314,19 @@ def _asked(tasks: Tasks, measures: Sequence[str]) -> Tasks:
     return tasks._replace(asked=asked)
 
 
-def _of_splits(runs: pd.DataFrame) -> dict[str, pd.Index]:
-    """The classes of each benchmark that has several splits here, those of all its splits."""
-    classes = {}
+def _of_splits(runs: pd.DataFrame, unit: str) -> dict[str, pd.Index]:
+    """The units of each benchmark that has several splits here, those of all its splits."""
+    found = {}
     for benchmark, part in runs.groupby("benchmark") if "benchmark" in runs else ():
         if len(files := part.drop_duplicates("split")["path"]) > 1:
-            each = [_classes(tables.read(path)).unique() for path in files]
-            classes[str(benchmark)] = pd.Index(np.unique(np.concatenate(each)))
-    return classes
+            each = [_units(tables.read(path), unit).unique() for path in files]
+            found[str(benchmark)] = pd.Index(np.unique(np.concatenate(each)))
+    return found
 
 
-def _classes(rows: pd.DataFrame) -> pd.Series:
-    """(N,) class of each sample; two sources may have one of the same name."""
-    return (rows["source"].astype(str) + "/" + rows["class"].astype(str)).astype(object)
+def _units(rows: pd.DataFrame, unit: str) -> pd.Series:
+    """(N,) class, or sample, of each row; two sources may have one of the same name."""
+    return (rows["source"].astype(str) + "/" + rows[unit].astype(str)).astype(object)
 
 
 @dataclass(frozen=True)
@@ -291,7 +334,7 @@ class Draws:
     """Copies of samples that resamples draw; each name has a stream of its own.
 
     Attributes:
-        splits: of a benchmark with several splits the classes of all of them, drawn together.
+        splits: of a benchmark with several splits the units of all of them, drawn together.
     """
 
     unit: str
@@ -307,6 +350,34 @@ class Draws:
         Raises:
             ValueError: another run of its benchmark had other samples under this name.
         """
+        benchmark = self._same(rows, name, run)
+        if not self.resamples:
+            return np.ones((1, len(rows)), np.uint16)
+        stream = self._stream(name)
+        units = rows[self.unit].to_numpy()
+        copies = metrics.bootstrap_weights(units, seed=stream, resamples=self.resamples)
+        if benchmark in self.splits:
+            units = _units(rows, self.unit)
+            self._together(copies[1:], self.splits[benchmark], units, benchmark)
+        return copies
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether it is classes that are drawn."""
+        return self.unit == "class" and self.resamples > 0
+
+    def of_part(self, part: Part, where: str, run: Mapping[str, Any]) -> np.ndarray:
+        """(1 + R, N) copies of a part's samples; of several sets each is drawn by itself."""
+        if isinstance(part.draw, str):
+            return self(part.rows, f"{where} {part.draw}", run)
+        self._same(part.rows, f"{where} pool {part.task} {part.source}", run)
+        copies = np.empty((1 + self.resamples, len(part.rows)), np.uint16)
+        for name, at in part.draw.groupby(part.draw).indices.items():
+            copies[:, at] = self(part.rows.iloc[at], f"{where} {name}", run)
+        return copies
+
+    def _same(self, rows: pd.DataFrame, name: str, run: Mapping[str, Any]) -> str:
+        """The run's benchmark, whose runs before had these samples too under this name."""
         samples = hash((*rows["sample"].to_numpy(), *rows["class"].to_numpy()))
         benchmark = str(run.get("benchmark", ""))  # two may be in the place of one data set
         first, other = self.known.setdefault((benchmark, name), (samples, run["run"]))
@@ -315,51 +386,44 @@ class Draws:
                 f"runs are compared sample by sample, so they need the same test samples; "
                 f"{other} and {run['run']} have different ones ({name})"
             )
-        if not self.resamples:
-            return np.ones((1, len(rows)), np.uint16)
-        stream = self._stream(name)
-        units = rows[self.unit].to_numpy()
-        copies = metrics.bootstrap_weights(units, seed=stream, resamples=self.resamples)
-        if self.unit == "class" and benchmark in self.splits:
-            self._together(copies[1:], self.splits[benchmark], _classes(rows), benchmark)
-        return copies
+        return benchmark
 
     def _stream(self, name: str) -> int:
         words = [self.seed, zlib.crc32(name.encode())]
         return int(np.random.SeedSequence(words).generate_state(1)[0])
 
     def _together(
-        self, copies: np.ndarray, all_classes: pd.Index, classes: pd.Series, benchmark: str
+        self, copies: np.ndarray, of_all: pd.Index, units: pd.Series, benchmark: str
     ) -> None:
-        """Write into (R, N) copies those of classes that all splits of a benchmark draw together.
+        """Write into (R, N) copies those of units that all splits of a benchmark draw together.
 
-        A resample is a row of classes, drawn with replacement from those of all splits. Whoever
+        A resample is a row of units, drawn with replacement from those of all splits. Whoever
         asks takes the first of its own ones, as many as it has: a draw as any other, in which a
-        class has much the same number of copies whatever its role in a split.
+        unit has much the same number of copies whatever its role in a split.
         """
-        at = all_classes.get_indexer(classes)
+        at = of_all.get_indexer(units)
         if (at < 0).any():  # a set that the first run of a split lacks is drawn by itself
             return
-        own = np.isin(np.arange(len(all_classes)), at)
+        own = np.isin(np.arange(len(of_all)), at)
         if (key := (benchmark, own.tobytes())) not in self.shared:
             self.shared[key] = self._counts(own, benchmark)
         counts, enough = self.shared[key]
         copies[enough] = counts[enough].take(at, axis=1)
 
     def _counts(self, own: np.ndarray, benchmark: str) -> tuple[np.ndarray, np.ndarray]:
-        """(R, classes) copies of each of one's own classes; (R,) rows that were long enough."""
+        """(R, units) copies of each of one's own units; (R,) rows that were long enough."""
         rng, many = np.random.default_rng(self._stream(f"{benchmark}, all splits")), len(own)
-        row = rng.integers(many, size=(self.resamples, LONG * many))
-        taken = own[row] & (own[row].cumsum(axis=1) <= own.sum())
-        drawn = (row + many * np.arange(len(row))[:, None])[taken]
-        counts = np.bincount(drawn, minlength=many * len(row)).reshape(len(row), many)
+        counts = np.empty((self.resamples, many), np.uint16)
+        for count in counts:
+            row = rng.integers(many, size=LONG * many)
+            count[:] = np.bincount(row[own[row]][: own.sum()], minlength=many)
         return counts, counts.sum(axis=1) == own.sum()  # in the others, apart will do
 
 
 def _measured(
     run: Mapping[str, Any], scores: pd.DataFrame, tasks: Tasks, rules: tuple, draws: Draws
-) -> Iterator[tuple[list[str], dict[str, np.ndarray]]]:
-    """(rule, printed, task and source; measures) of each part and rule of a run."""
+) -> Iterator[tuple[list[str], dict[str, np.ndarray], tuple | None]]:
+    """(rule, printed, task and source; measures; classes drawn) of each part and rule of a run."""
     known = scores[scores["role"] == "known"]
     where = " ".join(str(run[name]) for name in tasks.draw)
     right = (known["pred"] == known["label"]).to_numpy()
@@ -369,8 +433,11 @@ def _measured(
     for part in tasks.parts(scores, run):
         asked = tasks.asked.get(part.task, tasks.asked[""])
         names = [name for name in metrics.MEASURES if NAMES.get(name, name) in asked]
+        sides = [known]
         if part.rows is not None:
-            both = drawn, draws(part.rows, f"{where} {part.draw}", run)
+            both = drawn, draws.of_part(part, where, run)
+            sides.append(part.rows)
+        sides = tuple({*_units(side, "class")} for side in sides) if draws.of_classes else None
         for rule, name in printed.items():
             if part.rows is None:
                 numbers = _wrong(known[rule].to_numpy(), right, drawn, names)
@@ -383,7 +450,7 @@ def _measured(
                 numbers |= _largest(known, right, part, drawn if part.rows is None else both[1])
             numbers = {NAMES.get(measure, measure): x for measure, x in numbers.items()}
             key = [rule, name, part.task, part.source]
-            yield key, {measure: numbers[measure] for measure in asked if measure in numbers}
+            yield key, {name: numbers[name] for name in asked if name in numbers}, sides
 
 
 def _confidence(

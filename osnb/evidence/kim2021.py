@@ -45,7 +45,8 @@ def _called(name: str, other: str) -> dict[str, dict[str, str]]:
 
 
 SETS = _called("source", "printed")  # as Tables 5 and 6 call them, by their names in evidence
-STANDS = _called("printed", "miniature")  # what stands in their places in the miniature
+# what stands in their places, by size
+STANDS = {"mini": _called("printed", "miniature"), "tiny": _called("printed", "tiny")}
 
 
 def results() -> pd.DataFrame:
@@ -245,13 +246,14 @@ def named(
 
     Args:
         rows: columns place, printed (a method in lower case) and source.
-        size: of the runs; `mini` has stand-ins.
+        size: of the runs; mini and tiny have stand-ins.
         lacking: from `lacking`, of other sizes.
     """
     called = {name.lower(): name for name in [*results()["printed"].unique(), "Mahalanobis"]}
     sets = [SETS[at].get(x, x) for at, x in zip(rows["place"], rows["source"], strict=True)]
-    stands = STANDS if size == "mini" else lacking
-    own = [stands.get(at, {}).get(x, x) for at, x in zip(rows["place"], sets, strict=True)]
+    places = {*rows["place"]}
+    stands = {x: STANDS.get(size, {}).get(x, {}) | lacking.get(x, {}) for x in places}
+    own = [stands[at].get(x, x) for at, x in zip(rows["place"], sets, strict=True)]
     return rows.assign(printed=rows["printed"].map(called), source=sets, own=own)
 
 

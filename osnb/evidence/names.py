@@ -134,13 +134,14 @@ class Part(NamedTuple):
         task: what is asked, such as negative, near or hard.
         source: whose images, where a task has several sets; else "".
         rows: of the scores table; None for wrong predictions, which are known samples.
-        draw: last words of the name of their draw, see `osnb.evidence.build.Draws`.
+        draw: last words of the name of their draw, see `osnb.evidence.build.Draws`; of several
+            sets those of each row, since a draw leaves each set as large as it is.
     """
 
     task: str
     source: str
     rows: pd.DataFrame | None
-    draw: str
+    draw: str | pd.Series
 
 
 class Tasks(NamedTuple):
@@ -205,12 +206,14 @@ def _unified(scores: pd.DataFrame, run: Mapping[str, Any]) -> Iterator[Part]:
     if (~far).any():
         yield Part("near", "near", unknown[~far], "near")
     printed = printed_sources("kim2021", run)
-    for name, rows in unknown[far].groupby("source"):
-        source = printed.get(name, name.removesuffix("_parquet").replace("_", " "))
-        yield Part("far", source, rows, source)
-    yield Part(UNKNOWN, ALL, unknown, ALL)
+    called = {x: x.removesuffix("_parquet").replace("_", " ") for x in unknown["source"].unique()}
+    called |= {x: name for x, name in printed.items() if x in called}
+    for source, rows in unknown[far].groupby("source"):
+        yield Part("far", called[source], rows, called[source])
+    sets = unknown["source"].map(called).astype(object).where(far, "near")
+    yield Part(UNKNOWN, ALL, unknown, sets)
     if noise.any() and not noise.all():
-        yield Part(UNKNOWN, WITHOUT, unknown[~noise], WITHOUT)
+        yield Part(UNKNOWN, WITHOUT, unknown[~noise], sets[~noise])
 
 
 def _cross(scores: pd.DataFrame, _: Mapping[str, Any]) -> Iterator[Part]:
@@ -223,8 +226,14 @@ def _cross(scores: pd.DataFrame, _: Mapping[str, Any]) -> Iterator[Part]:
         "noise": unknown & noise,
         UNKNOWN: unknown,
     }
+    sets = pd.Series(UNKNOWN, scores.index, dtype=object).mask(rows["near"], "near")
+    sets = sets.mask(rows["far"], "far " + scores["source"].astype(str)).mask(
+        rows["noise"], "noise"
+    )
     yield Part(WRONG, "", None, "")
-    yield from (Part(task, "", scores[at], task) for task, at in rows.items() if at.any())
+    for task, at in rows.items():
+        if at.any():
+            yield Part(task, "", scores[at], sets[at] if task in ("far", UNKNOWN) else task)
 
 
 def _drawings(scores: pd.DataFrame, run: Mapping[str, Any]) -> Iterator[Part]:

@@ -1,6 +1,5 @@
 """Scores that somebody else has computed: measures, thresholds, the best of many, conventions."""
 
-import csv
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -389,9 +388,8 @@ def conventions(own) -> Iterator[dict[str, Any]]:
         raise ValueError("need unknown samples, label -2, to compare conventions; there are none")
     sides = {name: side(own, name, role) for name in own.scores}
     turned = {name: Side(-x.other, x.right, -x.known) for name, x in sides.items()}
-    for row in csv.DictReader(
-        Path(__file__).with_name("conventions.csv").read_text(encoding="utf8").splitlines()
-    ):
+    listed = pd.read_csv(Path(__file__).with_name("conventions.csv"), keep_default_na=False)
+    for row in listed.to_dict("records"):
         convention, of = row.pop("convention"), MEASURES[row["measure"]]
         of_known = row["measure"] == "AUPR" and row["positive"] == "known"
         asked = turned if of_known else sides

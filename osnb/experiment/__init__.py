@@ -210,8 +210,7 @@ class Experiment:
         """
         from osnb.experiment import trained
 
-        where = {"directory": directory, "devices": devices}
-        return trained.fit(self, network, criterion, parts, **where)
+        return trained.fit(self, network, criterion, parts, directory=directory, devices=devices)
 
     def scores(self, network: "Module", parts: "Parts", directory: Path) -> dict[str, "DataFrame"]:
         """`scores`, one row per test image, and the tables that come with it.

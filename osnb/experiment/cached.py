@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,12 +20,10 @@ from osnb.base import workbook
 from osnb.base.columns import arrays
 from osnb.base.labels import NEGATIVE
 from osnb.base.outputs import Outputs
+from osnb.experiment import Experiment, Machine
+from osnb.experiment.parts import Parts
 from osnb.scores import FITTED, POST_HOC, SCORES, Seen, features
 from osnb.train import checkpoint
-
-if TYPE_CHECKING:
-    from osnb.experiment import Experiment, Machine
-    from osnb.experiment.parts import Parts
 
 Rule = Callable[..., np.ndarray]
 FILE = "features.npz"
@@ -42,7 +40,7 @@ GRIDS = {  # settings that are chosen on validation negatives: KNN's and NCI's a
 KINDS = ("features", "feature_maps", "logits")  # what a detector reads: its methods' names end so
 
 
-def said(experiment: "Experiment", directory: Path, machine: "Machine") -> dict[str, np.ndarray]:
+def said(experiment: Experiment, directory: Path, machine: Machine) -> dict[str, np.ndarray]:
     """Logits and features of training, validation and test images, with the last layer.
 
     They are read from features.npz if that was made of this checkpoint, else made and written.
@@ -80,7 +78,7 @@ def said(experiment: "Experiment", directory: Path, machine: "Machine") -> dict[
     return out
 
 
-def _images(network: nn.Module, parts: "Parts") -> dict[str, np.ndarray]:
+def _images(network: nn.Module, parts: Parts) -> dict[str, np.ndarray]:
     """What the network says of the images of each split, and who these are."""
     sets = [("train", "", parts.batches(parts.taught))]
     if (parts.rows["split"] == "val").any():

@@ -1,24 +1,20 @@
 """Pictures that the networks of a trained method draw."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from osnb import train
-from osnb.experiment import trained
+from osnb.experiment import Experiment, trained
 from osnb.experiment.parts import Parts
 from osnb.train import methods
-
-if TYPE_CHECKING:
-    from osnb.experiment import Experiment
 
 
 @torch.no_grad()
 def drawn(
-    experiment: "Experiment", network: nn.Module, parts: Parts, directory: Path, *, count: int
+    experiment: Experiment, network: nn.Module, parts: Parts, directory: Path, *, count: int
 ) -> dict[str, np.ndarray]:
     """See `Experiment.drawn`."""
     training, where = experiment.settings["training"], train.device()

@@ -20,7 +20,7 @@ from osnb.datasets.photographs import REPLACE
 from osnb.experiment import Experiment, Machine, layers, trained
 from osnb.experiment.parts import STILL, Parts, read, sized
 from osnb.protocols import hierarchy
-from osnb.train.forward import DROPOUTS
+from osnb.train.forward import Dropping
 
 ROWS, CLASSES, WIDTH = 12, 5, 8  # of the outputs that a loss or a score is tried on
 # networks of layers that see every pixel, and trainings that draw images, are made for one side
@@ -118,7 +118,7 @@ def _has(network: torch.nn.Module, out: Outputs, parts: Parts) -> dict[str, tupl
     said = None
     with suppress(Exception):  # of any kind: it is a person's code
         said = network.head(out.features)
-    drops = any(isinstance(m, DROPOUTS) and m.p > 0 for m in network.modules())
+    drops = any(isinstance(m, Dropping) and m.p > 0 for m in network.modules())
     points = "Outputs whose slack is (N, K), K classes", wide >= parts.outputs
     return {
         **dict.fromkeys(("loss=arpl", "loss=rpl", "training=arpl_cs"), points),
@@ -230,8 +230,7 @@ def _digests(parts: Parts) -> tuple[pd.Series, np.ndarray]:
     Raises:
         ValueError: images do not decode, and are not to be skipped.
     """
-    still = {"batch_size": STILL, "shuffle": False, "broken": "skip"}
-    batches = parts.batches(parts.rows, **still)
+    batches = parts.batches(parts.rows, batch_size=STILL, shuffle=False, broken="skip")
     with warnings.catch_warnings(action="ignore"):  # all are named below
         every = (x.numpy() for pixels, _ in batches(0) for x in pixels)
         found = [(workbook.digest(x.tobytes()), _hashes(x)) for x in every]

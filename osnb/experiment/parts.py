@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -11,10 +11,7 @@ from osnb import datasets, losses, models, protocols, train
 from osnb.base import workbook
 from osnb.base.labels import UNKNOWN
 from osnb.datasets.augment import AUGMENT, OPS
-from osnb.experiment import layers
-
-if TYPE_CHECKING:
-    from osnb.experiment import Experiment, Machine
+from osnb.experiment import Experiment, Machine, layers
 
 # how many images of a role are validation images; those of Kim et al. 2021 are in their Table 2
 VALIDATION = {"held_out": protocols.images, "whole": protocols.whole}
@@ -82,8 +79,7 @@ class Parts:
         members, seed = answer.get("members", 1), self.settings["seed"]
         if not answer.get("resampled"):
             return (self.batches(rows, **self.augmented),) * members
-        again = {"frac": 1.0, "replace": True}
-        drawn = [rows.sample(**again, random_state=seed + i) for i in range(members)]
+        drawn = [rows.sample(frac=1.0, replace=True, random_state=seed + i) for i in range(members)]
         return tuple(self.batches(each, **self.augmented) for each in drawn)
 
     @cached_property
@@ -127,7 +123,7 @@ class Parts:
         return {"rows": lists, "pixels": workbook.digest(pixels.tobytes())}
 
 
-def parts(experiment: "Experiment", machine: "Machine") -> Parts:
+def parts(experiment: Experiment, machine: Machine) -> Parts:
     """Rows and batches of an experiment.
 
     Raises:
@@ -207,7 +203,7 @@ def augmented(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {"batch_size": size, "transform": transform, "crop": crop, "shuffle": True}
 
 
-def _images(settings: Mapping[str, Any], machine: "Machine") -> datasets.Images:
+def _images(settings: Mapping[str, Any], machine: Machine) -> datasets.Images:
     """The pixels of one reader, or of several as one data set."""
     roles = {k: v for k, v in settings["protocol"].items() if k == "roles"}
     reader = sized(settings) | roles
@@ -216,7 +212,7 @@ def _images(settings: Mapping[str, Any], machine: "Machine") -> datasets.Images:
     return datasets.resident(images, train.device()) if machine.resident else images
 
 
-def read(name: str, machine: "Machine", settings: Mapping[str, Any]) -> datasets.Images:
+def read(name: str, machine: Machine, settings: Mapping[str, Any]) -> datasets.Images:
     """The images of one reader, of whose settings it takes those that it declares."""
     where = {"root": workbook.data(machine.data, name), "cache": machine.cache}
     own = {k: v for k, v in settings.items() if k not in layers.UNSET}

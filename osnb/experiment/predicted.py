@@ -5,7 +5,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 from torch import Tensor, nn
@@ -14,6 +13,7 @@ from osnb import datasets, models, train
 from osnb.base import user, workbook
 from osnb.base.outputs import Outputs
 from osnb.datasets.augment import AUGMENT
+from osnb.experiment import Experiment
 from osnb.experiment.examined import answered, called
 from osnb.experiment.parts import STILL, Parts, sized
 from osnb.experiment.scored import Scores
@@ -21,14 +21,11 @@ from osnb.experiment.trained import members, normalised
 from osnb.scores.own import shares
 from osnb.train.forward import first_look
 
-if TYPE_CHECKING:
-    from osnb.experiment import Experiment
-
 MOVED = 4e-6  # of logits and features, in units of the largest one where that is above 1
 
 
 def predicted(
-    experiment: "Experiment", parts: Parts, files: Sequence[Path], *, model: str = ""
+    experiment: Experiment, parts: Parts, files: Sequence[Path], *, model: str = ""
 ) -> tuple[dict[str, pd.DataFrame], dict[str, str]]:
     """The tables of an experiment with weights from files, and digests of what they rest on.
 
@@ -54,7 +51,7 @@ def digests(files: Sequence[Path], model: str) -> dict[str, str]:
 
 
 def loaded(
-    experiment: "Experiment", parts: Parts, files: Sequence[Path], *, model: str = ""
+    experiment: Experiment, parts: Parts, files: Sequence[Path], *, model: str = ""
 ) -> Scores:
     """What a network with weights from files says, and the rules that read it.
 

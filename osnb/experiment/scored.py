@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,19 +14,16 @@ from osnb.base import tables
 from osnb.base.labels import NEGATIVE
 from osnb.base.outputs import Outputs
 from osnb.datasets import Batches
-from osnb.experiment import layers
+from osnb.experiment import Experiment, layers
 from osnb.experiment.parts import Parts
 from osnb.experiment.trained import members
 from osnb.train import methods
-
-if TYPE_CHECKING:
-    from osnb.experiment import Experiment
 
 Rule = Callable[[Batches, Outputs], np.ndarray]  # (N,) of batches and what the network says
 
 
 def scored(
-    experiment: "Experiment", network: nn.Module, parts: Parts, directory: Path
+    experiment: Experiment, network: nn.Module, parts: Parts, directory: Path
 ) -> dict[str, pd.DataFrame]:
     """Every table that a run's scores come as; see `Experiment.scores`.
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import torch
@@ -15,18 +15,15 @@ from osnb import losses, metrics, models, scores, train
 from osnb.base import workbook
 from osnb.base.outputs import Outputs
 from osnb.datasets import Batches
-from osnb.experiment import layers
+from osnb.experiment import Experiment, layers
 from osnb.experiment.parts import Parts, augmented
 from osnb.train import methods
-
-if TYPE_CHECKING:
-    from osnb.experiment import Experiment
 
 SEEN = {"max_logit": scores.max_logit, "max_softmax": scores.max_softmax_log_odds}
 SEEN |= {"feature_norm": scores.feature_norm}
 
 
-def network(experiment: "Experiment", parts: Parts) -> nn.Module:
+def network(experiment: Experiment, parts: Parts) -> nn.Module:
     """The network with its first weights, drawn from the seed, on the device.
 
     Those of an ensemble are drawn one after the other, and come in a ModuleList.
@@ -51,7 +48,7 @@ def normalised(network: nn.Module, parts: Parts) -> nn.Module:
     return models.normalising(network, norm, channels=parts.images.shape[0], backbone=backbone)
 
 
-def criterion(experiment: "Experiment", parts: Parts) -> Callable:
+def criterion(experiment: Experiment, parts: Parts) -> Callable:
     """The loss: f(out, labels) -> (N,).
 
     Smoothed cross-entropy is a loss of its own, and the background's weights follow from the
@@ -67,7 +64,7 @@ def criterion(experiment: "Experiment", parts: Parts) -> Callable:
 
 
 def fit(
-    experiment: "Experiment",
+    experiment: Experiment,
     network: nn.Module,
     criterion: Callable,
     parts: Parts,
@@ -103,7 +100,7 @@ def fit(
     return history
 
 
-def first_stages(experiment: "Experiment", parts: Parts, regime: str) -> Batches | None:
+def first_stages(experiment: Experiment, parts: Parts, regime: str) -> Batches | None:
     """OSRCI's training images, augmented and in batches as the benchmark has them under a regime.
 
     Of overrides, what these say of it counts too. None if there is no regime: they are as those of
@@ -174,8 +171,8 @@ def held_out(network: nn.Module, parts: Parts) -> dict[str, float]:
 def on_test(network: nn.Module, parts: Parts, directory: Path) -> dict[str, float]:
     """`held_out`; AUROC and norms of features on all test images; mean norm of the head's rows.
 
-    Without unknown test images there is no AUROC, and no norm of theirs. Two features of every test
-    image are kept in outputs.parquet, epoch by epoch.
+    Without unknown test images there is no AUROC, and no norm of theirs; without a head, none of
+    rows. Two features of every test image are kept in outputs.parquet, epoch by epoch.
     """
     out, known = train.predict(network, parts.test), parts.known
     of_known = (parts.test.rows["label"] >= 0).to_numpy()
@@ -187,8 +184,10 @@ def on_test(network: nn.Module, parts: Parts, directory: Path) -> dict[str, floa
     measured |= {name: norm.mean() for name, norm in norms.items() if len(norm)}
     if out.features.shape[1] == 2:
         _keep(out, parts.test.rows, directory)
-    rows = next(network.head.parameters()).detach().norm(dim=1).mean()
-    return held_out(network, parts) | measured | {"norm_of_classes": rows}
+    if hasattr(network, "head"):
+        rows = next(network.head.parameters()).detach()
+        measured["norm_of_classes"] = rows.norm(dim=1).mean()
+    return held_out(network, parts) | measured
 
 
 def _keep(out: Outputs, rows: pd.DataFrame, directory: Path) -> None:

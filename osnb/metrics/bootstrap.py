@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from osnb.metrics import measures
-from osnb.metrics.counts import Counts, both, column, flags, pieces
+from osnb.metrics.counts import Counts, both, checked, column, pieces
 
 FPRS = np.array([1e-3, 1e-2, 1e-1, 1.0])
 TPR = 0.95
@@ -247,7 +247,8 @@ def _resampled(
     known: np.ndarray, correct: np.ndarray, unknown: np.ndarray, weights: Weights
 ) -> Iterator[Counts]:
     """Counts of a few resamples at a time: (rows, T + 1) arrays and (rows,) totals."""
-    known, correct, unknown = _fitting_sides(known, correct, unknown, weights)
+    known, correct, unknown = checked(known, correct, unknown)
+    _fitting(weights, known, unknown)
     scores = np.concatenate([known, unknown], dtype=np.float64)
     order = np.argsort(-scores, kind="stable")
     ranked = scores[order]  # compared, not subtracted: equal infinities are a tie
@@ -271,7 +272,8 @@ def _paired(
     Samples of a unit are copied together, so the pairs in their right order are counted once for
     each two units, and a resample weighs these counts: whole numbers up to the division.
     """
-    known, correct, unknown = _fitting_sides(known, correct, unknown, weights)
+    known, correct, unknown = checked(known, correct, unknown)
+    _fitting(weights, known, unknown)
     for rows in (ENOUGH + 1, None):  # a few resamples tell already that there are too many
         first, second = (_units(side[:rows]) for side in weights)
         if SLOWER * len(known) * len(second) > len(weights[0]) * (len(known) + len(unknown)):
@@ -290,17 +292,6 @@ def _paired(
 def _units(weights: np.ndarray) -> np.ndarray:
     """Where neighbours begin that all resamples copy alike, such as a class's samples in a row."""
     return np.flatnonzero(np.append(True, (weights[:, 1:] != weights[:, :-1]).any(axis=0)))
-
-
-def _fitting_sides(
-    known: np.ndarray, correct: np.ndarray, unknown: np.ndarray, weights: Weights
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The columns, checked, and held against the weights."""
-    known, unknown, correct = column(known, "known"), column(unknown, "unknown"), flags(correct)
-    _fitting(weights, known, unknown)
-    if len(correct) != len(known):
-        raise ValueError(f"need {len(known)} booleans; got {len(correct)}")
-    return known, correct, unknown
 
 
 def _fitting(weights: Weights, *columns: np.ndarray) -> None:

@@ -50,9 +50,7 @@ def pieces(
     Raises:
         ValueError: a column is not (N,) real numbers or holds a NaN, or correct is not (K,) bool.
     """
-    known, unknown, correct = column(known, "known"), column(unknown, "unknown"), flags(correct)
-    if len(correct) != len(known):
-        raise ValueError(f"need {len(known)} booleans; got {len(correct)} of {correct.dtype}")
+    known, correct, unknown = checked(known, correct, unknown)
     # Minus puts the highest score first; subtracting from 0 also turns -0.0 into 0.0.
     dtype = np.result_type(known, unknown, np.float32)
     scores = np.empty(len(known) + len(unknown), dtype)
@@ -88,6 +86,14 @@ def flags(correct: np.ndarray) -> np.ndarray:
     if correct.ndim != 1 or correct.dtype != bool:
         raise ValueError(f"need (N,) booleans; got {correct.shape} of {correct.dtype}")
     return correct
+
+
+def checked(known: np.ndarray, correct: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Scores of known and unknown samples and a flag for each known one, checked."""
+    known, unknown, correct = column(known, "known"), column(unknown, "unknown"), flags(correct)
+    if len(correct) != len(known):
+        raise ValueError(f"need {len(known)} booleans; got {len(correct)} of {correct.dtype}")
+    return known, correct, unknown
 
 
 def chosen(value: str, *valid: str, name: str = "convention") -> str:

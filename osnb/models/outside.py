@@ -37,7 +37,7 @@ def _check_name(backbone: str) -> None:
         raise ValueError(f"timm has no network {backbone!r}; the nearest: {', '.join(near)}")
 
 
-def resnet50(*, classes: int, features: int, head: str = "linear") -> Network:
+def resnet50(*, classes: int, features: int, head: str = "linear", channels: int = 3) -> Network:
     """ResNet-50 with the two-layer head of Palechor et al. 2023, random weights.
 
     The authors replace the classifier by a layer 2048 to D with bias, and put a layer D to C
@@ -47,8 +47,10 @@ def resnet50(*, classes: int, features: int, head: str = "linear") -> Network:
         classes: C, columns of the logits.
         features: D, width of the middle layer.
         head: a name in `HEADS`; "linear" has no bias.
+        channels: of an image.
     """
-    backbone = _timm().create_model("resnet50", num_classes=0, zero_init_last=False)
+    how = {"num_classes": 0, "zero_init_last": False, "in_chans": channels}
+    backbone = _timm().create_model("resnet50", **how)
     trunk = nn.Sequential(backbone, nn.Linear(2048, features))
     return Network(trunk, head_of(head, features, classes, bias=False))
 

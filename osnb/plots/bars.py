@@ -30,6 +30,7 @@ KINDS = {
     "cited": ("#222222", "-", "D", "printed in the paper, on its own data"),
     "baseline": ("#d9822b", "-", "o", "ours, baseline recipe"),
     "strong": ("#1f5f99", "-", "s", "ours, strong recipe"),
+    "released": ("#009e73", "-", "^", "the authors' weights"),
 }
 ANSWERS = {yes: ("#1f5f99", "-", "o", yes) for yes in ("holds", "shows")}
 ANSWERS |= {no: ("#8b1a4a", "-", "X", no) for no in ("does not hold", "does not show")}
@@ -42,12 +43,14 @@ GROUPS = {
     "": ("0.4", "-", "x", "unknown"),
 }
 MEASURES = ("accuracy", "auroc")
-TOP = 1.005  # of an axis of rates, so that a marker at 1 is whole
+TOP = 1.005  # of an axis of rates, beyond the line of a point at 1
 LIMITS = tuple(f"{name}_{end}" for name in MEASURES for end in ENDS)
 
 
 @laid_out
-def score_histograms(points: pd.DataFrame, *, column: str = "method") -> Figure:
+def score_histograms(
+    points: pd.DataFrame, *, column: str = "method", empty: Mapping[tuple, str] | None = None
+) -> Figure:
     """Figure 4: score densities of known, negative and unknown; rows benchmarks, columns methods.
 
     The panels share the score axis, those of a row alone if each benchmark was binned over its own
@@ -56,16 +59,17 @@ def score_histograms(points: pd.DataFrame, *, column: str = "method") -> Figure:
     Args:
         points: as from `histograms` by benchmark, method and role.
         column: what the columns of panels are, in the place of method.
+        empty: what to say in the panel of a (benchmark, column) without points, where it was run.
     """
     need(points, ["benchmark", column, "role", "column", "edges", *BINNED])
     score, edges = points.iloc[0][["column", "edges"]]
     alike = edges == "own" or points.groupby("benchmark")["right"].max().nunique() == 1
     shared = True if alike else "row"
     figure, parts = facets(points, "benchmark", column, size=(3, 2.1), sharex=shared)
-    for ax, part, _ in parts:
+    for ax, part, values in parts:
         steps(ax, part)
         if part.empty:
-            draw.say(ax, "not run")
+            draw.say(ax, (empty or {}).get(values, "not run"))
     own = ", each histogram over its own range" if edges == "own" else ""
     figure.supxlabel(SCORES.get(score, score) + own, fontsize=9)
     return finished(figure, y="density")
@@ -268,9 +272,9 @@ def method_gains(points: pd.DataFrame, *, over: str = "classes") -> Figure:
     """Figure 1a: AUROC of methods, a panel a data set, accuracy in figures beside each number.
 
     Args:
-        points: columns place, printed, kind (cited, baseline, strong), auroc, low, high, accuracy
-            (rates), splits (names); the last four may be NaN. Panels, and methods from the top
-            down, stand in the order of the rows.
+        points: columns place, printed, kind (of `KINDS`), auroc, low, high, accuracy (rates) and
+            splits (names); the last four may be NaN. Panels, and methods from the top down, stand
+            in the order of the rows.
         over: what the intervals were drawn over.
     """
     methods = present(points["printed"])
@@ -455,7 +459,8 @@ def _scatter(ax: Axes, part: pd.DataFrame, colors: dict, shapes: dict) -> None:
         look |= {"markerfacecolor": "white"} if row.get("hollow", False) else {}
         x, y = ([row[f"{name}_{end}"] for end in ENDS] for name in MEASURES)
         place = [row["accuracy"]], [row["auroc"]]
-        draw.points(ax, *place, look | {"markersize": 6.5}, x_ends=x, y_ends=y)
+        look |= {"markersize": 6.5, "clip_on": False, "in_layout": False}  # whole at 1
+        draw.points(ax, *place, look, x_ends=x, y_ends=y)
     ax.locator_params(nbins=6)
     lined = part if "line" in part else part.assign(line="")
     for _, line in lined.groupby("line"):

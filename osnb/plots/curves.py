@@ -60,6 +60,7 @@ def oscr_curves(points: pd.DataFrame, *, log: bool, by: str = "method") -> Figur
             other way round.
     """
     column, styles = {"method": ("benchmark", LOSSES), "benchmark": ("method", PROTOCOLS)}[by]
+    styles = looks(present(points[by], styles), styles)  # the same in every panel
     many = points["seeds"]
     mean = "one seed" if many.max() == 1 else f"mean of {style.count(many)} seeds"
     return _rates(points, column, by=by, styles=styles, log=log, width=3, line=f"line: {mean}; ")
@@ -128,10 +129,11 @@ def confidence_history(history: pd.DataFrame) -> Figure:
     """
     key = ["benchmark", "method", "seed", "epoch"]
     long = history.melt(key, [*SIDES], "side", "confidence")
+    styles = looks(present(history["method"], LOSSES), LOSSES)
     figure, parts = facets(long, "benchmark", "side", size=(4, 2), sharex=True, sharey=True)
     for ax, part, (benchmark, side) in parts:
         mean = over_seeds(part, "epoch", "confidence", "method")
-        lines(ax, mean, "epoch", "confidence", by="method", styles=LOSSES)
+        lines(ax, mean, "epoch", "confidence", by="method", styles=styles)
         ax.set(title=f"{style.label(benchmark)}: {SIDES[side]}", ylim=(0, 1.02))
     parts[0][0].xaxis.get_major_locator().set_params(integer=True)
     seeds = history.groupby(["benchmark", "method"])["seed"].nunique()
@@ -148,20 +150,22 @@ def training(history: pd.DataFrame) -> Figure:
 
     Args:
         history: from `train.fit`, or history.parquet while it runs: columns epoch (from 1), loss
-            in nats, and measures in [0, 1]; a dot marks the epoch with the largest `best`.
+            in nats, and measures in [0, 1]; a dot marks the epoch with the largest `best`, if any
+            epoch has one.
     """
     figure, axes = panels(1, 2, width=4, height=2.6)
     rates = history.max().between(0, 1)  # norms and logits would leave the panel
     right = [name for name in history if name not in NO_MEASURE and rates[name]]
-    best = [int(history["best"].argmax())] if "best" in history else []
+    is_known = "best" in history and history["best"].notna().any()
+    best = [int(history["best"].argmax())] if is_known else []
     dot = {"marks": len(best), "markevery": best}
+    styles = {**looks(right), **MEASURES}
     for ax, names in zip(axes[0], (["loss"], right), strict=True):
         long = history[["epoch", *names]].melt("epoch", var_name="measure")
-        styles = MEASURES | {n: ("0.4", "-", "o", n) for n in names if n not in MEASURES}
         lines(ax, long, "epoch", "value", by="measure", styles=styles, **dot)
         ax.xaxis.get_major_locator().set_params(integer=True)
     axes[0, 0].set_ylabel("mean loss, in nats")
-    axes[0, 1].set(ylabel="on validation images", ylim=(0, 1.02))
+    axes[0, 1].set(ylabel="on held-out images", ylim=(0, 1.02))
     last = history.iloc[-1]
     about = f"epoch {last['epoch']:.0f}: loss {last['loss']:.3f}"
     about += "; dot: the best epoch so far" * len(best)
@@ -250,11 +254,12 @@ def risk_curves(points: pd.DataFrame, *, risk: float, shown: Sequence[str] = ())
     Raises:
         ValueError: a column is missing, or there is no row.
     """
-    perfect = {"color": "0.6", "marker": "", "linewidth": 3, "label": PERFECT}
+    perfect = {"color": "0.6", "marker": "", "linewidth": 3, "label": PERFECT, "zorder": 1.7}
     names = [name for name in present(points["printed"]) if name != PERFECT]
     styles = looks([name for name in names if name in shown or not shown])
     styles = {PERFECT: perfect} | {name: look | {"linewidth": 1.3} for name, look in styles.items()}
     others = {"color": "0.7", "marker": "", "linewidth": 0.8, "label": "other methods"}
+    others |= {"zorder": 1.8}  # below the methods in colour
     styles = dict.fromkeys(names, others) | styles
     figure, parts = facets(points, "panel", wrap=2, size=(4.4, 3.1))
     for ax, part, _ in parts:
@@ -340,7 +345,8 @@ def feature_norms(
     for ax in (axes[0, 0], axes[0, 2], axes[1, 0], axes[2, 0]):  # b as a; e, f as d; h, i as g
         if ax.figure and ax.get_legend_handles_labels()[0]:
             _legend(ax, above=ax is not axes[1, 0])
-    figure.supxlabel("dotted: AUROC of chance", fontsize=8, color="0.4")
+    about = "dashed verticals in b: the epochs of d to f; " * bool(len(snapshots))
+    figure.supxlabel(about + "dotted in c: AUROC of chance", fontsize=8, color="0.4")
     return figure
 
 
@@ -407,6 +413,8 @@ def _planes(
             continue
         _plane(ax, shown[shown["epoch"] == epoch])
         ax.set_title(f"{letter or ''}   epoch {epoch}".strip(), loc="left" if letter else "center")
+        if letter:
+            ax.set(xlabel="$f_1$", ylabel="$f_2$")
         ax.set_aspect("equal")
         for (low, high), limit in zip(ends, (ax.set_xlim, ax.set_ylim), strict=bool(ends)):
             limit(low - 0.04 * (high - low), high + 0.04 * (high - low))

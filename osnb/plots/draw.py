@@ -4,6 +4,7 @@ A figure is a short composition: `facets` gives its panels, each with its rows o
 or two drawings fill a panel; `finished` writes labels, legend and note.
 """
 
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import product
@@ -18,6 +19,7 @@ from osnb.plots.style import LOSSES, PROTOCOLS, ROLES, Figure, label, laid_out, 
 
 ORDERS = {"role": ROLES, "benchmark": PROTOCOLS, "method": LOSSES, "loss": LOSSES}
 ENDS = ("low", "high")
+WIDEST, ROW = 10, 0.215  # inches: a figure at most, a row of a legend
 
 
 def panels(
@@ -29,7 +31,7 @@ def panels(
 
 
 def facets(
-    table: Frame, *by: str, size: tuple, wrap: int = 99, widest: float = 10, **shared: Any
+    table: Frame, *by: str, size: tuple, wrap: int = 99, **shared: Any
 ) -> tuple[Figure, list[tuple[Axes, Frame, tuple]]]:
     """A panel for each value of a column, or of two: rows, and columns of panels.
 
@@ -39,7 +41,6 @@ def facets(
             protocols and losses, others in the order of the rows.
         size: width, at most, and height of a panel in inches.
         wrap: panels beside each other, at most, if `by` is one column.
-        widest: width of the figure in inches, at most.
         shared: as for `Figure.subplots`.
 
     Returns:
@@ -48,13 +49,14 @@ def facets(
     levels = [present(table[name], ORDERS.get(name, ())) for name in by]
     columns = min(wrap, len(levels[-1]))
     rows = len(levels[0]) if len(by) > 1 else -(-len(levels[0]) // columns)
-    width, height = min(size[0], widest / columns), size[1]
+    width, height = min(size[0], WIDEST / columns), size[1]
     figure, axes = panels(rows, columns, width=width, height=height, **shared)
     parts = []
     for ax, values in zip(axes.flat, product(*levels), strict=False):
         here = [table[name] == value for name, value in zip(by, values, strict=True)]
         parts.append((ax, table[np.logical_and.reduce(here)], values))
-        ax.set_title(", ".join(label(value) for value in values[::-1]))
+        title, most = ", ".join(label(value) for value in values[::-1]), int(12 * width + 2)
+        ax.set_title("\n".join(textwrap.fill(line, most) for line in title.split("\n")))
     for ax in axes.flat[len(parts) :]:
         ax.remove()
     return figure, parts
@@ -76,7 +78,7 @@ def finished(figure: Figure, *, x: str = "", y: str = "", about: str = "") -> Fi
 
 
 def legend(figure: Figure, axes: Iterable[Axes]) -> None:
-    """One legend above the panels, with each label that any of the axes has."""
+    """One legend above the panels, with each label of any axes; each row more makes it higher."""
     handles: dict = {}
     for ax in axes:
         for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -84,6 +86,8 @@ def legend(figure: Figure, axes: Iterable[Axes]) -> None:
     if handles:
         widest = 0.75 + 0.07 * max(len(text) for text in handles)  # inches, with its line
         columns = max(1, int(figure.get_figwidth() / widest))
+        more = -(-len(handles) // columns) - 1
+        figure.set_figheight(figure.get_figheight() + ROW * more)
         settings = {"loc": "outside upper center", "ncols": columns, "handlelength": 3.2}
         figure.legend(handles.values(), handles, **settings)
 
@@ -142,13 +146,12 @@ def lines(
         table: columns x, y and by, and low and high or not.
         x, y: names of columns.
         by: name of the column that a line has one value of.
-        styles: as for `looks`, or what it gave.
+        styles: as for `looks`, or what it gave for the names of several panels.
         marks: markers on a line, about.
         line: more settings of all lines.
     """
-    for k, name in enumerate(present(table[by], styles)):
+    for k, (name, look) in enumerate(looks(present(table[by], styles), styles).items()):
         part = table[table[by] == name]
-        look = styles[name] if isinstance(styles.get(name), dict) else looks([name], styles)[name]
         step = max(1, len(part) // max(marks, 1))
         look = {"markevery": (3 * k % step, step)} | look | ({} if marks else {"marker": "None"})
         ax.plot(part[x], part[y], **{"linewidth": 1.6, "markersize": 4} | look | line)

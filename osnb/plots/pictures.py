@@ -18,7 +18,7 @@ from osnb.plots.style import ROLES, SCORES, Figure, laid_out, looks, present, ro
 # Figure 1: where a kind of sample comes from, in the colour of the paper's box.
 KINDS = {"far": ("far-OoD", "#009e73"), "near": ("near-OoD", "#7a4fbf")}
 KINDS |= dict.fromkeys(("wrong", "right"), ("in-distribution", "#d55e00"))
-GAP = 4  # pixels of white between a closed class and an open one
+GAP, APART = 3, 0.15  # white: pixels inside a pair, half of the inches between pairs
 OUTCOMES = {"right": "accepted,\nright", "wrong": "accepted,\nwrong", "rejected": "rejected"}
 MOST = 10
 SQUARE = 0.31  # half the width of a square image, in tenths of the figure
@@ -91,7 +91,9 @@ def class_sheet(classes: pd.DataFrame, images: np.ndarray) -> Figure:
         titles[at] = f"{row.bin}{number}\n{between.join(names)}"
     wide, labels = 9 / len(columns), [fill(x, 14) for x in rows if isinstance(x, str)]
     size = wide, 0.5 + wide / of
-    return draw.sheet(places, columns=len(columns), size=size, rows=labels, titles=titles)
+    figure = draw.sheet(places, columns=len(columns), size=size, rows=labels, titles=titles)
+    figure.get_layout_engine().set(w_pad=APART)
+    return figure
 
 
 @draw.figure_of("name", "kind", "prediction")
@@ -157,14 +159,14 @@ def mean_softmax(points: pd.DataFrame) -> Figure:
     """
     columns = present(points["known"])
     most = points.groupby("kind")["class"].nunique().max()
-    size = {"size": (0.8 + 0.15 * len(columns), 0.5 + 0.16 * most), "widest": 13}
-    figure, parts = draw.facets(points, "kind", "printed", **size, sharex=True, sharey="row")
+    size = (0.8 + 0.15 * len(columns), 0.5 + 0.18 * most)
+    figure, parts = draw.facets(points, "kind", "printed", size=size, sharex=True, sharey="row")
     for ax, part, (kind, _) in parts:
         grid = part.pivot(index="class", columns="known", values="softmax")
         rows = present(points.loc[points["kind"] == kind, "class"])
         draw.heat(ax, grid.reindex(index=rows, columns=columns), low=0, high=1)
-        ax.tick_params(axis="x", rotation=90, labelsize=7)
-        ax.tick_params(axis="y", rotation=0, labelsize=7)
+        ax.tick_params(axis="x", rotation=90, labelsize=8)
+        ax.tick_params(axis="y", rotation=0, labelsize=8)
     axes = list(figure.axes)
     draw.finished(figure, x="known class")
     figure.colorbar(axes[-1].collections[0], ax=axes, pad=0.01, label="mean softmax")
@@ -195,8 +197,7 @@ def method_tasks(table: pd.DataFrame, *, measure: str, lower_is_better: bool = F
     cells = table.pivot(index="printed", columns=key[1:], values="value").astype(float)
     cells = cells.reindex(index=present(table["printed"]), columns=pd.MultiIndex.from_tuples(tasks))
     good = -cells if lower_is_better else cells
-    size = {"width": 2.0 + 0.78 * len(tasks), "height": 1.4 + 0.25 * len(cells)}
-    figure, axes = draw.panels(1, 1, **size)
+    figure, axes = draw.panels(1, 1, width=2 + 0.78 * len(tasks), height=1.4 + 0.25 * len(cells))
     ax, scale = axes[0, 0], {"low": good.min(axis=None), "high": good.max(axis=None)}
     draw.heat(ax, good.to_numpy(), **scale, annot=cells.to_numpy(), fmt=".3f", linewidths=1)
     _inked(ax, good)

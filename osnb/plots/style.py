@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
-from matplotlib.patches import StepPatch
+from matplotlib.patches import PathPatch, StepPatch
+from matplotlib.transforms import Bbox
 from PIL import Image
 
 RC = {
@@ -58,8 +59,8 @@ ROLES = {
 }
 # What has no style of its own is drawn by its place: colours after Okabe and Ito.
 COLORS = ("#222222", "#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#7f7f7f")
-COLORS += ("#8b1a4a",)
-LINES = ("-", DASHED, DOTTED)
+LINES = ("-", DASHED, DOTTED)  # eight colours and three lines: 24 pairs before one comes again
+GREYS, GREY_LINES = ("0.5", "0.3", "0.7", "0.15"), ((0, (1, 1)), DASHED, DASH_DOT)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++", "oo", "--")
 
@@ -99,10 +100,15 @@ class Figure(matplotlib.figure.Figure):
     def _repr_png_(self) -> bytes:
         """The PNG that Jupyter shows: two pixels for one of the page, in 256 colours."""
         buffer, small = io.BytesIO(), io.BytesIO()
-        self.savefig(buffer, format="png", dpi=2 * WIDE)
+        self.savefig(buffer, format="png", dpi=2 * WIDE, bbox_inches=self._with_notes())
         with Image.open(buffer) as drawn:
             drawn.convert("RGB").quantize(256).save(small, "png", optimize=True)
         return small.getvalue()
+
+    def _with_notes(self) -> Bbox | None:
+        """The canvas and the lines that were written below it, in inches, if there are any."""
+        low = min([0.0, *(text.get_window_extent().y0 for text in self.texts)])
+        return Bbox([[0, low / self.dpi], self.get_size_inches()]) if low else None
 
     def _repr_mimebundle_(self, **_) -> tuple[dict, dict]:
         """What Jupyter shows: data and metadata by kind."""
@@ -113,9 +119,9 @@ class Figure(matplotlib.figure.Figure):
 
 
 def describe(figure: matplotlib.figure.Figure) -> str:
-    """Alternative text: panels, what is drawn, axis labels, legend, titles.
+    """Alternative text: panels, what is drawn, axis labels, legend, titles, notes.
 
-    It comes from the figure alone. Every axis label and every legend entry is in it; titles
+    It comes from the figure alone. Every axis label, legend entry and note is in it; titles
     are left out from where the text would be longer than `LENGTH` characters.
 
     Args:
@@ -138,7 +144,8 @@ def describe(figure: matplotlib.figure.Figure) -> str:
         if len("; ".join([*parts, title])) >= LENGTH:
             break
         parts.append(title)
-    return "; ".join(parts) + "."
+    notes = (plain(text.get_text()) for text in figure.texts)
+    return "; ".join(_once([*parts, *notes])) + "."
 
 
 def plain(text: str) -> str:
@@ -151,19 +158,24 @@ def _once(texts: Iterable[str]) -> list[str]:
 
 
 def _counts(axes: list[Axes]) -> str:
-    """How many of which things are in the panels."""
-    lines = [line for ax in axes for line in ax.lines if len(line.get_xdata(orig=True)) > 1]
+    """How many of which things are in the panels; lines across a panel are none of the data."""
+    boxes = [sum(type(patch) is PathPatch for patch in ax.patches) for ax in axes]
+    plain_axes = [ax for ax, boxed in zip(axes, boxes, strict=True) if not boxed]
+    lines = [x for ax in plain_axes for x in ax.lines if x.get_transform() is ax.transData]
+    sizes = [(line, len(line.get_xdata(orig=True))) for line in lines]
+    dots = [n for line, n in sizes if n == 1 or line.get_linestyle() == "None"]
     many = {
-        "line": sum(line.get_linestyle() != "None" for line in lines),
+        "line": sum(n > 1 and line.get_linestyle() != "None" for line, n in sizes),
+        "point": sum(dots),
+        "box": sum(boxes),
         "bar": sum(len(box) for ax in axes for box in ax.containers),
         "histogram": sum(isinstance(p, StepPatch) for ax in axes for p in ax.patches),
         "heat map": sum(isinstance(c, QuadMesh) for ax in axes for c in ax.collections),
         "image": sum(len(ax.images) for ax in axes),
         "label": sum(bool(text.get_text()) for ax in axes for text in ax.texts),
     }
-    if not any(many.values()):  # single markers, which stand beside lines and bars elsewhere
-        many = {"point": sum(len(line.get_xdata(orig=True)) for ax in axes for line in ax.lines)}
-    words = [f"{n} {name}{'s' * (n > 1)}" for name, n in many.items() if n]
+    ends = {"box": "es"}
+    words = [f"{n} {name}{ends.get(name, 's') * (n > 1)}" for name, n in many.items() if n]
     return ", ".join(words) or "nothing drawn"
 
 
@@ -195,13 +207,18 @@ def present(column: pd.Series, order: Iterable[str] = ()) -> list:
 
 
 def looks(names: Iterable[str], styles: Styles | None = None) -> dict[str, dict]:
-    """Line settings of each name: from `styles`, grey if not there; without styles by its place."""
+    """Line settings of each name: from `styles`, which may be what this gave, or by its place.
+
+    Beside styles, what is not among them is grey, each in a line of its own.
+    """
     keys = ("color", "linestyle", "marker", "label")
-    if styles is None:
-        places = zip(names, cycle(COLORS), cycle(LINES), cycle(MARKERS), strict=False)
-        names = styles = {name: (*place, name) for name, *place in places}
-    other = ("0.5", (0, (1, 1)), "x")
-    return {n: dict(zip(keys, styles.get(n, (*other, n)), strict=True)) for n in names}
+    cycles = (COLORS, LINES, MARKERS) if styles is None else (GREYS, GREY_LINES, ("x", *MARKERS))
+    names, styles = dict.fromkeys(names), styles or {}
+    others = [name for name in names if name not in styles]
+    places = zip(others, *map(cycle, cycles), strict=False)
+    every = {**styles, **{name: (*place, name) for name, *place in places}}
+    chosen = ((name, every[name]) for name in names)
+    return {n: dict(x if isinstance(x, dict) else zip(keys, x, strict=True)) for n, x in chosen}
 
 
 def label(name: str) -> str:

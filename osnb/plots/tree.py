@@ -211,7 +211,8 @@ def _branches(ax: Axes, tree: pd.DataFrame, marked: Mapping[str, str]) -> None:
         weight, color = ("bold", marked[wnid]) if wnid in marked else ("normal", "0.35")
         ax.text(x + 0.08, y, name, va="center", weight=weight, color=color, fontsize=8)
     bare(ax)
-    ax.set(xlim=(0, tree["depth"].max() + 3.5), ylim=(len(tree) - 0.5, -0.5))
+    # the root's marker, at 0, is whole
+    ax.set(xlim=(-0.2, tree["depth"].max() + 3.5), ylim=(len(tree) - 0.5, -0.5))
 
 
 def _markers(ax: Axes, tree: pd.DataFrame, counts: pd.DataFrame, left: float) -> None:

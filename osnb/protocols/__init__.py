@@ -67,17 +67,14 @@ def roles_csv(*, roles: Path, available: Iterable[str] | None = None) -> pd.Data
     sides = {"no role": there - set(rows["class"]), "no images": set(kept["wnid"]) - there}
     if wrong := [f"{', '.join(sorted(names)[:5])}: {why}" for why, names in sides.items() if names]:
         how = f"The role {OUT} leaves a class out"
-        if set.intersection(*({_form(name) for name in names} for names in sides.values())):
+        forms = ({normalize("NFC", name.strip()) for name in names} for names in sides.values())
+        if set.intersection(*forms):
             how = "Two differ only in blanks or in how an accent is stored: rename the folder"
         raise ValueError(f"{roles}: {'; '.join(wrong)}. {how}")
     if "unknown" not in set(kept["role"]):
         raise ValueError(f"{roles}: no class is unknown, and nothing could be tested")
     about = {"name": kept["wnid"], "source": "", "bin": kept["group"], "order": range(len(kept))}
     return rows_of("roles of a csv file", kept.assign(**about), None)
-
-
-def _form(name: str) -> str:
-    return normalize("NFC", name.strip())
 
 
 def read_csv(file: Path, *needed: str) -> pd.DataFrame:

@@ -152,9 +152,7 @@ def ilsvrc_files(classes: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["sample", "wnid", "split"])
 
 
-def moved(
-    classes: pd.DataFrame, roles: Mapping[str, str], *, available: Iterable[str] | None = None
-) -> pd.DataFrame:
+def moved(classes: pd.DataFrame, roles: Mapping[str, str]) -> pd.DataFrame:
     """P1, P2 or P3 after superclasses were moved between roles.
 
     A moved superclass gives its role to the ILSVRC classes below it by the tree rule, but for
@@ -165,7 +163,6 @@ def moved(
         classes: what `p1`, `p2` or `p3` gave.
         roles: by the wnid of a superclass, which may be any synset: known, negative, unknown or
             out.
-        available: wnids of the classes that a data set has; None: all of ILSVRC.
 
     Returns:
         As from `p1`, labels counted anew; with no moves equal to `classes`.
@@ -186,7 +183,7 @@ def moved(
             if wnid not in members or _depth(members[wnid][1]) <= _depth(above):
                 members[wnid] = (roles[above], above, wnid)
     name = classes.attrs["protocol"].removesuffix(", moved") + ", moved"
-    return listed(name, list(members.values()), available)
+    return listed(name, list(members.values()), None)
 
 
 def _depth(wnid: str) -> int:

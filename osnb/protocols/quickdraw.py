@@ -249,8 +249,7 @@ def ssb_things(*, split: int, available: Iterable[str] | None = None) -> pd.Data
     """
     place = 3 if _tuning(split, 3) else split
     known = kim.drawn(things(), "quickdraw-ssb")[place * THINGS : (place + 1) * THINGS]
-    places = {"known": known, "among": None, "size": THINGS}
-    table = making.by_distance(things(), **places, hard="smallest")
+    table = making.by_distance(things(), known=known, among=None, size=THINGS, hard="smallest")
     bins = table.groupby("bin")["wnid"].agg(list).to_dict()
     return _of(_title("the SSB's ImageNet", split), known, bins, available)
 

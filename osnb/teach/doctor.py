@@ -207,7 +207,7 @@ def kernel() -> Line:
 def disk() -> list[Line]:
     """Room where results and temporary files go."""
     lines = []
-    for name, folder in {"disk": _out(), "disk (temporary)": _temporary()}.items():
+    for name, folder in {"disk": _or_here(workbook.out), "disk (temporary)": _temporary()}.items():
         place = _nearest(folder)
         free = shutil.disk_usage(place).free
         state = FAIL if free < TOO_LITTLE else WARN if free < LITTLE else OK
@@ -220,12 +220,12 @@ def disk() -> list[Line]:
 
 def write_access() -> list[Line]:
     """Whether results, figures, notebooks and temporary files can be written, by writing one."""
-    state = FAIL if _out() == _project() else WARN
-    lines = [_writable("project folder", _project(), MOVE, state)]
+    out, project = _or_here(workbook.out), _or_here(workbook.root)
+    lines = [_writable("project folder", project, MOVE, FAIL if out == project else WARN)]
     if os.environ.get("OSNB_OUT"):
         advice = "Let OSNB_OUT name a folder that you may write to."
-        lines.append(_writable("OSNB_OUT", _out(), advice))
-    lines += [_writable(f"{name}/", _out() / name, MOVE) for name in ("runs", "figures")]
+        lines.append(_writable("OSNB_OUT", out, advice))
+    lines += [_writable(f"{name}/", out / name, MOVE) for name in ("runs", "figures")]
     advice = "Name another one: export TMPDIR=DIR"
     return [*lines, _writable("temporary folder", _temporary(), advice)]
 
@@ -263,10 +263,10 @@ def drawings() -> Line:
     return Line("drawings", OK, f"Quick, Draw!, {counts}, checksum right")
 
 
-def _project() -> Path:
-    """The project's folder; without one the working folder, where a notebook would be saved."""
+def _or_here(folder: Callable[[], Path]) -> Path:
+    """`workbook.root` or `out`; without a project the working folder, where notebooks are saved."""
     with suppress(FileNotFoundError):
-        return workbook.root()
+        return folder()
     return Path.cwd()
 
 
@@ -274,13 +274,6 @@ def _temporary() -> Path:
     """The folder for temporary files; `tempfile` itself refuses if it cannot write there."""
     usual = "/tmp" if os.name == "posix" else os.environ.get("TEMP", ".")
     return Path(os.environ.get("TMPDIR") or usual).absolute()
-
-
-def _out() -> Path:
-    """The folder of results; without a project the working folder."""
-    with suppress(FileNotFoundError):
-        return workbook.out()
-    return Path.cwd()
 
 
 # What may crash or hang, tried in a process of its own

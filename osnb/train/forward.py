@@ -113,10 +113,7 @@ PRECISIONS = Catalogue(float32=None, bfloat16=torch.bfloat16)  # what autocast l
 # Prediction that needs more than one look at an image answers as `predict` does, in `Outputs` of
 # float32 arrays in the order of the rows, so that a rule such as `max_softmax` reads them.
 
-DROPOUTS = (
-    *(nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d),
-    *(nn.AlphaDropout, nn.FeatureAlphaDropout),
-)
+Dropping = nn.modules.dropout._DropoutNd  # what all of torch's kinds of dropout are
 
 
 def odin(
@@ -181,7 +178,7 @@ def odin_steps(
 def dropout(model: nn.Module, batches: Callable, *, samples: int, seed: int) -> Outputs:
     """Monte Carlo dropout, in Gal & Ghahramani 2016: the mean softmax over random networks.
 
-    Only modules of `DROPOUTS` are random; batch norm and all else stay in evaluation mode.
+    Only modules of `Dropping` are random; batch norm and all else stay in evaluation mode.
 
     Args:
         model: is put in evaluation mode, and left there, on its device.
@@ -196,7 +193,7 @@ def dropout(model: nn.Module, batches: Callable, *, samples: int, seed: int) -> 
     Raises:
         ValueError: samples is below 1, or nothing in the model drops anything.
     """
-    dropping = [m for m in model.modules() if isinstance(m, DROPOUTS) and m.p > 0]
+    dropping = [m for m in model.modules() if isinstance(m, Dropping) and m.p > 0]
     if samples < 1 or not dropping:
         raise ValueError(
             f"need samples >= 1 and modules that drop; got {samples} and {len(dropping)} modules"

@@ -439,5 +439,6 @@ def decided() -> pd.DataFrame:
 
 def _recipes(runs: str) -> str:
     """Names of runs without seeds and splits, each once, with how many runs it stands for."""
-    many = Counter(re.sub(r"-(seed|split)\d+", "", run) for run in runs.split(", "))
-    return ", ".join(name + f" ({n})" * (n > 1) for name, n in many.items())
+    names, apart, sets = runs.partition("; ")
+    many = Counter(re.sub(r"-(seed|split)\d+", "", run) for run in names.split(", "))
+    return ", ".join(name + f" ({n})" * (n > 1) for name, n in many.items()) + apart + sets

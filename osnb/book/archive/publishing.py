@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from importlib.util import find_spec
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,17 +21,7 @@ CROISSANT = "mlcroissant"
 LACKING = f"no Croissant of the protocols: {CROISSANT} makes it, pip install 'osnb[croissant]'"
 LICENCE = "https://spdx.org/licenses/BSD-3-Clause"
 SPEC = "https://codecheck.org.uk/spec/config/1.0/"
-CARD = """---
-{{ card_data }}
----
-# {{ run }}
-
-A network trained {{ how }}: {{ about }}. Its scores are in
-`runs/{{ run }}/scores.parquet`; weights are not included. Protocol: {{ protocol }}, sha256 of its
-list of classes `{{ sha256 }}`.
-
-{{ measured }}
-"""
+CARD = Path(__file__).with_name("card.md")
 
 
 def members(runs: Mapping[str, dict[str, Any]]) -> dict[str, bytes]:
@@ -147,7 +138,7 @@ def _card(key: str, run: dict[str, Any], table: pd.DataFrame, sha256: str) -> by
     said = "\n".join([f"{said} ({rule}):\n", *rows]) if tested else "All test images are known."
     filled |= {"protocol": columns.get("benchmark"), "measured": said}
     filled["about"] = ", ".join(f"{name} {value}" for name, value in columns.items())
-    card = ModelCard.from_template(data, template_str=CARD, **filled)
+    card = ModelCard.from_template(data, template_path=CARD, **filled)
     return str(card).encode()
 
 

@@ -148,5 +148,4 @@ def _pretrained(run: dict[str, Any]) -> str:
 
 def _write(path: Path, title: str, body: str) -> None:
     head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style>'
-    with workbook.writing(path) as aside:
-        aside.write_text(f"<!doctype html>{head}<h1>{escape(title)}</h1>{body}", encoding="utf8")
+    workbook.write_text(path, f"<!doctype html>{head}<h1>{escape(title)}</h1>{body}")

@@ -176,8 +176,7 @@ def learn(folder: Path) -> list[str]:
         if not (target := folder / source.name).exists():
             book = student(nbformat.read(source, as_version=4), source.name)
             nbformat.validate(book)
-            with workbook.writing(target) as file:
-                file.write_text(nbformat.writes(book) + "\n", encoding="utf8")
+            workbook.write_text(target, nbformat.writes(book) + "\n")
             added.append(source.name)
     for name in PAGES:
         if (source := workbook.root() / "notebooks" / name).is_file():

@@ -77,8 +77,7 @@ def page(name: str) -> str:
         name: in SHOWN.
     """
     data = json.dumps(SHOWN[name][1](), separators=(",", ":")).replace("</", r"<\/")
-    parts = {"css": _read("touch.css"), "data": data, "script": script(name)}
-    return _filled("page.html", name=name, **parts)
+    return _filled("page.html", name=name, css=_read("touch.css"), data=data, script=script(name))
 
 
 def files() -> Iterator[tuple[str, bytes]]:

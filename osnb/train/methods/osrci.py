@@ -85,9 +85,8 @@ def run(
     own["validate"] = lambda x: {k: v for k, v in validate(x).items() if k != "best"}
     first = Gan(**plain | GAN_STAGE | own | {"directory": directory / GAN})
     first.train()
-    search = {"steps": cf_steps, "speed": cf_speed, "distance": cf_distance}
     with checkpoint.seeded(plain["seed"], COUNTERFACTUALS):
-        images = first.searched(generated, **search)
+        images = first.searched(generated, steps=cf_steps, speed=cf_speed, distance=cf_distance)
     return Tuned(**plain, stage=3, before=first.history, generated=images)
 
 
