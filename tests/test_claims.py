@@ -972,28 +972,23 @@ def test_an_answer_about_a_pool_that_the_noise_of_one_training_turns_is_none():
 
 
 @pytest.mark.parametrize(
-    ("classes", "ours"), [(3, "undecided"), (4, "does not hold"), (0, "does not hold")]
+    ("behind", "classes", "ours"),
+    [
+        ("svhn", 3, "undecided"),
+        ("svhn", 4, "does not hold"),
+        ("svhn", 0, "does not hold"),  # images were drawn
+        (claims.NOISE[0], 1, "does not hold"),  # of two trainings
+    ],
 )
-def test_an_answer_that_a_set_of_a_handful_of_classes_turns_is_none(classes, ours):
+def test_an_answer_that_a_set_of_a_handful_of_classes_turns_is_none(behind, classes, ours):
     of = {"size": "paper", "place": "cifar", "benchmark": "c", "task": "far"}
-    sets = dict.fromkeys(("dtd", "lsun-fix", claims.NOISE[0]), 0.1) | {"svhn": -0.5}
-    rows = [
-        (name, source, ahead * (name == "oe")) for source, ahead in sets.items() for name in METHODS
-    ]
-    keys = pd.DataFrame(
-        [
-            of | {"run": f"{x}{n}", "seed": str(n), "printed": x, "source": s}
-            for n in "01"
-            for x, s, _ in rows
-        ]
-    )
-    values = {"auroc": np.array([[0.7 + more] * 3 for _ in "01" for *_, more in rows])}
-    sides = [
-        ({*range(40)}, {*range({"svhn": classes, claims.NOISE[0]: 1}.get(s, 9))})
-        for _ in "01"
-        for _, s, _ in rows
-    ]
-    source = Evidence(keys, values, drawn=build.objects(sides) if classes else None)
+    sets = dict.fromkeys(("svhn", "dtd", "lsun-fix", claims.NOISE[0]), 0.1) | {behind: -0.5}
+    grid = [*itertools.product("01", sets, METHODS)]
+    keys = [of | {"run": x + n, "seed": n, "printed": x, "source": s} for n, s, x in grid]
+    values = np.array([[0.7 + sets[s] * (x == "oe")] * 3 for _, s, x in grid])
+    sides = [({*range(40)}, {*range(classes if s == behind else 9)}) for _, s, _ in grid]
+    drawn = build.objects(sides) if classes else None
+    source = Evidence(pd.DataFrame(keys), {"auroc": values}, drawn=drawn)
     row = decision(CLAIMS["kim-oe-far"], "cifar", Basis(source, "not run"))
     assert row["answer"] == ours
     if classes == 3:

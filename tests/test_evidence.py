@@ -375,6 +375,15 @@ def test_a_draw_leaves_each_set_of_a_pool_as_large_as_it_is(runs, monkeypatch, t
             assert (copies[1:, first] != 1).any()
 
 
+def test_what_a_history_lacks_is_a_dash(monkeypatch):
+    history = pd.DataFrame({"norm_known": [1.0, 2.0]})  # of a network without a head
+    monkeypatch.setattr(across.tables, "stack", lambda *_, file: history)
+    found = across.watched(pd.DataFrame([RUN]), "norm_known", "rows", task="t", resamples=1)
+    assert found("norm_known", selection="last")[0] == 2
+    with pytest.raises(Missing):
+        found("rows", selection="last")
+
+
 def test_within_takes_the_deviation_over_splits_as_it_is():
     one = np.array([[0.7, 0.1, 0.9], [0.8, 0.9, 0.1], [0.9, 0.5, 0.5]])
     keys = [{"run": "r", "place": "p", "printed": x, "split": n} for x in "ab" for n in "012"]
