@@ -259,7 +259,7 @@ def _from_flat(alpha: Tensor) -> Tensor:
 
 def _by_weights(weight: Tensor) -> Tensor:
     """Rows by sum of weights, of the whole batch where processes share it."""
-    sums = stack([weight.new_tensor(len(weight)), weight.sum()])
+    sums = stack([weight.new_full((), len(weight)), weight.sum()])
     if distributed.is_initialized():
         distributed.all_reduce(sums)
     return sums[0] / sums[1]

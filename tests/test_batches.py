@@ -274,6 +274,25 @@ def test_broken_resident_images_are_named_or_skipped_as_without(threads, eleven)
     assert skipping[0].skipped == skipping[1].skipped
 
 
+@pytest.mark.parametrize("crop", ["centre", "random"])
+def test_a_part_of_each_batch_is_as_in_the_whole_and_nothing_else_is_read(photos, crop):
+    read = []
+    counted = photos._replace(read=lambda at, *how: read.append(len(at)) or photos.read(at, *how))
+    how = {"shuffle": True, "crop": crop, "transform": AUGMENT["flip"], "batch_size": 4}
+    whole = list(take(photos, **how)(1))
+    for number, own in ((0, slice(0, 2)), (1, slice(2, 4))):
+        read.clear()
+        for (one, label), (other, told) in zip(
+            whole, take(counted, part=(number, 2), **how)(1), strict=True
+        ):
+            assert torch.equal(label, told)
+            assert torch.equal(one[own], other[own])
+        assert read == [2, 2, 2 - number]
+    read.clear()
+    list(take(counted, part=(0, 5), **how)(1))
+    assert read == [4, 4, 3]  # fewer images than parts: each takes all
+
+
 def test_photographs_that_are_cropped_while_they_are_read_cannot_be_resident(photos):
     with pytest.raises(ValueError, match=r"images of one size; .* cache"):
         resident(photos, "cpu")

@@ -81,13 +81,15 @@ def test_a_replay_reads_the_images_that_it_is_given(recorder):
     assert (images == 5).all()
 
 
+@pytest.mark.parametrize("captured", [True, False])
 @pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.AdamW])
-def test_an_optimizer_is_as_it_was_once_its_rate_is_no_tensor_any_more(kind):
+def test_an_optimizer_is_as_it_was_once_its_rate_is_no_tensor_any_more(kind, captured):
     layer = torch.nn.Linear(3, 2)
     optimizer = kind(layer.parameters(), lr=0.5)
     before = {k: v for k, v in optimizer.param_groups[0].items() if k != "params"}
-    with graph.fused(optimizer):
+    with graph.fused(optimizer, captured=captured):
         (group,) = optimizer.param_groups
+        assert group.get("capturable", captured) == captured  # torch warns of it outside a graph
         assert isinstance(group["lr"], torch.Tensor)
         assert group["fused"]
         group["lr"].fill_(0.25)

@@ -236,6 +236,9 @@ class Batches:
         threads: batches made ahead at the same time, 0 for none; never changes a byte. Pays
             where `read` decodes files.
         broken: on an image that does not decode, 'stop' or 'skip' it and its label.
+        pinned: whether batches made on the CPU lie where a GPU copies from while both go on.
+        part: which one, from 0, of how many parts of each batch is wanted: others' pixels are not
+            read but 0, unless the batch has fewer images than parts, or broken='skip'.
 
     Attributes:
         labels: (N,) int64.
@@ -256,6 +259,8 @@ class Batches:
     crop: str = "centre"
     threads: int = 0
     broken: str = "stop"
+    pinned: bool = False
+    part: tuple[int, int] = (0, 1)
 
     def __post_init__(self):
         for name, choices in {"crop": PLACES, "broken": ("stop", "skip")}.items():
@@ -337,9 +342,21 @@ class Batches:
             chosen, pixels = self._whole(chosen, places)
         pixels = self.transform(pixels, generator=generator).float()
         # a GPU multiplies by 1/255 where it divides by a number: a tensor gives the CPU's bits
-        return pixels.div_(torch.full((), 255.0, device=pixels.device)), self.labels[chosen]
+        pixels = pixels.div_(torch.full((), 255.0, device=pixels.device))
+        pin = self.pinned and pixels.device.type == "cpu"
+        return pixels.pin_memory() if pin else pixels, self.labels[chosen]
 
     def _read(self, chosen: Tensor, places: np.ndarray) -> Tensor:
+        (number, parts), count = self.part, len(chosen)
+        if parts > 1 and count >= parts and self.broken == "stop":
+            own = np.array_split(np.arange(count), parts)[number]
+            pixels = self._pixels(chosen[own], places[own])
+            whole = pixels.new_zeros(count, *pixels.shape[1:])
+            whole[own[0] : own[-1] + 1] = pixels
+            return whole
+        return self._pixels(chosen, places)
+
+    def _pixels(self, chosen: Tensor, places: np.ndarray) -> Tensor:
         positions = self.positions[chosen.numpy()]
         at_random = self.images.crops and self.crop != "centre"
         return self.images.read(positions, *([places] if at_random else []))

@@ -232,7 +232,7 @@ def _digests(parts: Parts) -> tuple[pd.Series, np.ndarray]:
     """
     batches = parts.batches(parts.rows, batch_size=STILL, shuffle=False, broken="skip")
     with warnings.catch_warnings(action="ignore"):  # all are named below
-        every = (x.numpy() for pixels, _ in batches(0) for x in pixels)
+        every = (x.cpu().numpy() for pixels, _ in batches(0) for x in pixels)
         found = [(workbook.digest(x.tobytes()), _hashes(x)) for x in every]
     if batches.skipped and parts.settings["reader"].get("broken") != "skip":
         reasons = "; ".join(x.removesuffix(REPLACE) for x in [*batches.skipped.values()][:5])

@@ -118,7 +118,7 @@ class Parts:
     @cached_property
     def inputs(self) -> dict[str, str]:
         """Digests of the list of images and of the first pixels of the test."""
-        pixels = self.images.read(self.test.rows.index[:64].to_numpy()).numpy()
+        pixels = self.images.read(self.test.rows.index[:64].to_numpy()).cpu().numpy()
         lists = workbook.digest(self.rows.to_csv())
         return {"rows": lists, "pixels": workbook.digest(pixels.tobytes())}
 
@@ -141,8 +141,11 @@ def parts(experiment: Experiment, machine: Machine) -> Parts:
         classes = protocols.with_negatives(classes, others)
     enough(settings["validation"], classes, images.rows)
     divide = VALIDATION[settings["validation"]]
+    # the device makes batches of images that are resident; threads would not wait for it
+    threads = 0 if machine.resident else machine.workers
     shared = {"seed": settings["seed"], "threads": machine.workers}
     shared |= {"broken": settings["reader"].get("broken", "stop")}
+    shared |= {"pinned": train.device().type == "cuda"}
     still = shared | {"batch_size": STILL, "transform": AUGMENT["none"], "shuffle": False}
     return Parts(
         classes,
@@ -150,7 +153,7 @@ def parts(experiment: Experiment, machine: Machine) -> Parts:
         images,
         int(classes["label"].max()) + 1,
         tuple(_far(settings, machine, images.shape, make, still)),
-        lambda rows, **more: datasets.batches(images, rows, **still | more),
+        lambda rows, **more: datasets.batches(images, rows, **still | {"threads": threads} | more),
         augmented(settings),
         experiment.settings,
         machine.captured,

@@ -114,7 +114,7 @@ def random_states() -> dict[str, Any]:
         "python": random.getstate(),
         "numpy": (name, keys.tolist(), *rest),
         "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [],
+        "cuda": [torch.cuda.get_rng_state()] if torch.cuda.is_initialized() else [],
     }
 
 
@@ -126,7 +126,7 @@ def set_random_states(states: dict[str, Any]) -> None:
     np.random.set_state((name, np.array(numbers, np.uint32), *rest))  # noqa: NPY002
     torch.set_rng_state(states["torch"])
     if states["cuda"] and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(states["cuda"])
+        torch.cuda.set_rng_state(states["cuda"][0])  # of the one GPU that this process uses
 
 
 @contextmanager
@@ -135,9 +135,23 @@ def seeded(seed: int, part: str) -> Iterator[None]:
 
     torch's generators are afterwards where they were.
     """
-    with torch.random.fork_rng():
+    with torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else []):
         torch.manual_seed(int(workbook.digest(f"{seed} {part}")[:15], 16))
         yield
+
+
+def placed(state: dict[str, Any], optimizer: Optimizer) -> dict[str, Any]:
+    """An optimizer's state, to be loaded where it goes on: a GPU takes a step in another way.
+
+    Learning rates are the state's; whether they are tensors, and what a step is, the optimizer's.
+    """
+    groups = []
+    for was, group in zip(state["param_groups"], optimizer.param_groups, strict=True):
+        own = {name: group[name] for name in ("fused", "foreach", "capturable") if name in group}
+        rate = float(was["lr"])
+        own["lr"] = group["lr"].new_full((), rate) if isinstance(group["lr"], Tensor) else rate
+        groups.append(was | own)
+    return state | {"param_groups": groups}
 
 
 # What a training begins with.

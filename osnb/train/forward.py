@@ -1,7 +1,8 @@
 """One batch through a network, all batches of a test, and a second look at each: ODIN, dropout."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 
 import numpy as np
@@ -10,6 +11,8 @@ from torch import Tensor, nn
 
 from osnb.base.catalogue import Catalogue
 from osnb.base.outputs import Outputs
+
+SLOPES = 64  # images whose gradients are computed at once: they take more memory than a training
 
 
 def device(model: nn.Module | None = None) -> torch.device:
@@ -47,11 +50,23 @@ def predict(
         model.eval().to(memory_format=torch.channels_last)
     where = device(model)
     parts = []
-    for images, _ in batches(0):
-        out = forward(look or model, images, where, precision)
-        given = (part for part in out[:2] if isinstance(part, Tensor))
-        parts.append([part.float().cpu().numpy() for part in given])
+    with _all_bits():
+        for images, _ in batches(0):
+            out = forward(look or model, images, where, precision)
+            given = (part for part in out[:2] if isinstance(part, Tensor))
+            parts.append([part.float().cpu().numpy() for part in given])
     return Outputs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+@contextmanager
+def _all_bits() -> Iterator[None]:
+    """Meanwhile a GPU's float32 convolutions keep 24 bits of a number; torch's usual TF32, 11."""
+    usual = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.allow_tf32 = usual
 
 
 def forward(model: Callable, images: Tensor, where: torch.device, precision: str) -> Outputs:
@@ -160,7 +175,7 @@ def odin_steps(
     if not temperature > 0 or not all((step >= 0).all() for step in steps):
         raise ValueError(f"need temperature > 0 and epsilon >= 0; got {temperature}, {epsilons}")
 
-    def look(images: Tensor) -> Outputs:
+    def stepped(images: Tensor) -> Outputs:
         with torch.inference_mode(False), torch.enable_grad():
             images = images.clone().requires_grad_()
             log_p = (model(images).logits.float() / temperature).log_softmax(dim=1)
@@ -170,6 +185,10 @@ def odin_steps(
         outs = [model(images + length * sign) for length in lengths]
         logits = torch.stack([out.logits / temperature for out in outs], dim=1)
         return Outputs(logits, torch.stack([out.features for out in outs], dim=1))
+
+    def look(images: Tensor) -> Outputs:
+        parts = [stepped(part)[:2] for part in images.split(SLOPES)]
+        return Outputs(*map(torch.cat, zip(*parts, strict=True)))
 
     out = predict(model, batches, look=look)
     return [Outputs(out.logits[:, i], out.features[:, i]) for i in range(len(steps))]

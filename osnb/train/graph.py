@@ -67,9 +67,13 @@ def alone() -> Iterator[None]:
 
 
 @contextmanager
-def fused(optimizer: Optimizer) -> Iterator[None]:
-    """Meanwhile the optimizer's step is one kernel, which reads its learning rate on the GPU."""
-    names = [name for name in ("fused", "foreach", "capturable") if name in optimizer.defaults]
+def fused(optimizer: Optimizer, *, captured: bool) -> Iterator[None]:
+    """Meanwhile the optimizer's step is one kernel, which reads its learning rate on the GPU.
+
+    With `captured` it may be part of a graph; torch warns of that where there is none.
+    """
+    names = ("fused", "foreach", *["capturable"] * captured)
+    names = [name for name in names if name in optimizer.defaults]
     before = [{name: group[name] for name in names} for group in optimizer.param_groups]
     for group in optimizer.param_groups:
         rate = torch.tensor(float(group["lr"]), device=group["params"][0].device)

@@ -64,11 +64,14 @@ def fit(
         FloatingPointError: the loss is no longer finite; the last checkpoint is whole.
         MemoryError: a step needs more memory than there is.
         KeyboardInterrupt: after an interrupt, once the step is done and kept.
-        ValueError: no checkpoint in `directory` is whole, or a method that is more than a loss is
-            asked for more than one device: processes average the model's gradients alone.
+        ValueError: no checkpoint in `directory` is whole, there are not so many GPUs, or a method
+            that is more than a loss is asked for more than one device: processes average the
+            model's gradients alone.
     """
     if devices != 1 and kind not in (None, Run):
         raise ValueError(f"what is more than a loss trains on 1 device; got devices={devices}")
+    if device().type == "cuda" and devices > (gpus := torch.cuda.device_count()):
+        raise ValueError(f"need devices from 1 to {gpus}, the GPUs here; got devices={devices}")
     run = (kind or Run)(model=model, loss=loss, batches=batches, **settings)
     if devices == 1 or ranks.count() > 1:
         return run.train()
@@ -144,13 +147,21 @@ class Run:
         """Epoch after epoch, from where the newest checkpoint stands; the history, as a frame."""
         if ranks.count() > 1:
             self.model.to(device())  # each process has its own, and has just begun
+            if hasattr(self.batches, "part"):  # it need not decode what the others train on
+                self.batches.part = ranks.number(), ranks.count()
             workbook.seed_all(self._seed(0) % 2**32)
         self._begin()
-        self.resume()
-        self.model.to(memory_format=torch.channels_last)
-        self.called = ranks.wrapped(self.model)
+        with self._on_gpu():
+            self.resume()
+            self.model.to(memory_format=torch.channels_last)
+            self.called = ranks.wrapped(self.model)
+            self._epochs()
+        return self.frame()
+
+    def _epochs(self) -> None:
+        """Those that are left."""
         done, steps = len(self.history), len(self.batches)
-        with self._on_gpu(), Line(self.epochs, done, steps) as line, interruptible() as stop:
+        with Line(self.epochs, done, steps) as line, interruptible() as stop:
             while len(self.history) < self.epochs and not self._stale():
                 self.epoch(line, stop)
                 told = {"row": self.finish(), "images": line.images}
@@ -158,7 +169,6 @@ class Run:
                 ranks.tell(told)
                 if ranks.agreed(STOP * stop(), 0) and len(self.history) < self.epochs:
                     raise KeyboardInterrupt(f"kept after epoch {len(self.history)}")
-        return self.frame()
 
     @contextmanager
     def _on_gpu(self):
@@ -166,7 +176,7 @@ class Run:
         plain = self.where.type == "cuda" and type(self).values is Run.values
         whole = plain and self.captured and ranks.count() == 1
         self.minimised = graph.Graph(self.minimise) if whole else self.minimise
-        rates = graph.fused(self.optimizer) if plain else nullcontext()
+        rates = graph.fused(self.optimizer, captured=whole) if plain else nullcontext()
         with rates, graph.alone() if whole else nullcontext():
             yield
         self.minimised = self.minimise
@@ -203,7 +213,8 @@ class Run:
             (self.directory / "history.parquet").unlink(missing_ok=True)  # of another training
             return
         for name, part in self.parts().items():
-            part.load_state_dict(state[name])
+            placed = isinstance(part, Optimizer)
+            part.load_state_dict(checkpoint.placed(state[name], part) if placed else state[name])
         self.history, self.step, self.samples = (state[k] for k in ("history", "step", "samples"))
         if ranks.number() == 0:  # sums over all processes; the others start from 0
             self.loss_sum = state["loss_sum"].to(self.where)

@@ -23,6 +23,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -35,6 +36,7 @@ TALK = 20  # steps between two of them in which processes agree on stopping
 TOLD = "osnb: "
 INTERRUPTED = 130  # exit code of a process that has kept its step
 JOIN = 60  # seconds that processes may take to meet
+LONGEST = timedelta(days=1)  # that they wait for the one that validates; NCCL's own: 10 minutes
 WORK = "import sys; from osnb.train import ranks; ranks.work(sys.argv[1])"  # a process's program
 LOOPBACK = "lo" if sys.platform == "linux" else "lo0"
 
@@ -162,6 +164,9 @@ def _worker(number: int, devices: int, store: str, out: int) -> subprocess.Popen
     """A process that holds the run's lock too: until it has ended, nobody else makes the run."""
     named = {"OSNB_RANK": f"{number} {devices}", "OMP_NUM_THREADS": str(torch.get_num_threads())}
     named |= {"GLOO_SOCKET_IFNAME": LOOPBACK, "NCCL_SOCKET_IFNAME": LOOPBACK}
+    # each sees one GPU alone, on which it unpickles what lies on its owner's
+    gpus = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(devices)))).split(",")
+    named["CUDA_VISIBLE_DEVICES"] = gpus[number] if number < len(gpus) else ""
     return subprocess.Popen(
         [sys.executable, "-c", WORK, store],
         env=os.environ | named,
@@ -182,11 +187,10 @@ def work(store: str) -> None:
     threading.Thread(target=_end_with_owner, daemon=True).start()
     rank, world = map(int, os.environ["OSNB_RANK"].split())
     cuda = torch.cuda.is_available()
-    if cuda:
-        torch.cuda.set_device(rank)
     # gloo sometimes waits for ever; who does not meet the others starts again
     faulthandler.dump_traceback_later(JOIN, exit=True)
     meet = {"store": distributed.FileStore(store, world), "rank": rank, "world_size": world}
+    meet["timeout"] = LONGEST
     distributed.init_process_group("nccl" if cuda else "gloo", **meet)
     faulthandler.cancel_dump_traceback_later()
     try:
