@@ -1,5 +1,7 @@
 """Bootstrap: every resample beside the metric of the samples it repeats, and DeLong's variance."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -42,6 +44,20 @@ def repeated(sample, weights, row):
 @pytest.fixture(params=CASES)
 def sample(request):
     return drawn(*CASES[request.param])
+
+
+def test_each_set_is_drawn_by_itself_and_those_that_share_a_unit_as_one():
+    units, sets = np.arange(60) // 3, np.repeat(["a", "b", "c"], 20)  # b holds units of a and of c
+    draw = partial(metrics.bootstrap_weights, seed=1, resamples=50)
+    assert np.array_equal(draw(units, sets=sets), draw(units))
+    nested = np.repeat(["a", "b", "c"], [15, 15, 30])
+    copies = draw(units, sets=nested)
+    for name in "abc":
+        assert (copies[:, nested == name].sum(axis=1) == (nested == name).sum()).all()
+    assert (copies.reshape(51, 20, 3) == copies[:, ::3, None]).all()
+    assert np.array_equal(draw(units, sets=units), draw(units))  # of one unit each: all are one
+    for one, other in ((0, 15), (0, 30), (15, 30)):
+        assert not np.array_equal(copies[:, one : one + 15], copies[:, other : other + 15])
 
 
 # Each row is the metric of the samples that it repeats.

@@ -79,6 +79,13 @@ def test_one_score_or_no_class_leaves_nothing_to_choose():
         choice(own()._replace(unit=()), seed=0, resamples=30)
 
 
+def test_classes_are_not_drawn_where_all_known_images_are_of_one():
+    of = own(noise=2)
+    units = np.where(of.label >= 0, "k", of.unit)
+    with pytest.raises(ValueError, match="two known classes or more; all are 'k'"):
+        measured(of._replace(unit=units), np.where(of.label < 0, "far", ""), seed=0, resamples=30)
+
+
 def test_every_group_is_measured_apart_with_the_other_half_below():
     of = own(noise=2, classes=4)
     known, near = of.label >= 0, np.isin(of.unit, ["u0", "u1"])

@@ -20,6 +20,18 @@ from osnb import metrics, scores
 from osnb.base.outputs import Outputs
 
 DRAWN = ("--resamples", 40, "--seed", 3)
+SPARSE = [  # of `frame`
+    note.format(many)
+    for many in ("40 unknown", "20 negative")
+    for note in (
+        "no CCR at FPR 0.001, 0.01: that is less than one of {} images",
+        "no interval of CCR at FPR 0.1: fewer than 10 of {} images decide it",
+    )
+]
+FEW = (
+    "few classes, 3 known, {} unknown, {} negative: of 2, 3, 4, 10 classes such an interval holds "
+)
+FEW += "the truth about .75, .80, .85, .90 of the time"
 
 
 def samples(seed=0, shift=2.0):
@@ -83,7 +95,14 @@ def test_the_numbers_are_those_of_the_rooms_called_by_hand(file, unit):
         assert {(role, name, "mine") for name in hand} == {key for key in rows if key[0] == role}
         for name, values in hand.items():
             row = rows[role, name, "mine"]
-            assert (row["value"], row["low"], row["high"]) == metrics.interval(values)
+            value, low, high = metrics.interval(values)
+            if name in ("ccr_at_fpr_0.001", "ccr_at_fpr_0.01"):  # less than one of 20, and of 40
+                value = low = high = None
+            elif name == "ccr_at_fpr_0.1":
+                low = high = None
+            elif unit == "sample" and name in ("accuracy", "ccr_at_fpr_1"):
+                low, high = metrics.exact_interval(round(60 * value), 60)
+            assert (row["value"], row["low"], row["high"]) == (value, low, high)
 
 
 def test_auroc_is_scikit_learns_and_augrc_the_one_of_the_pooled_samples(file):
@@ -153,19 +172,20 @@ def test_known_samples_alone_say_what_cannot_be_computed(file):
     assert code == 0
     assert "aurc" in out
     assert "auroc" not in out
-    assert err.startswith("osnb: no unknown (-2) or negative (-1) sample: OSCR, CCR, AUROC")
-    assert err.count("\n") == 1
+    assert err.startswith("osnb: few classes, 3 known: of 2, ")
+    assert "\nosnb: no unknown (-2) or negative (-1) sample: OSCR, CCR, AUROC" in err
+    assert err.count("\n") == 2
     assert "AUROC" in json.loads(osnb("score", name, "--json", "-")[1])["notes"][0]
 
 
 def test_the_table_and_the_csv_file_hold_the_same_rows(file):
     code, out, err = osnb("score", file(frame()), *DRAWN, "--out", "out.csv")
-    assert (code, err) == (0, "")
+    assert (code, err.splitlines()) == (0, [f"osnb: {note}" for note in SPARSE])
     exact = dict.fromkeys(("value", "low", "high"), lambda text: float(text or "nan"))
     table = pd.read_csv("out.csv", converters=exact)  # pandas' own reader may lose a last digit
     assert list(table) == ["role", "measure", "score", "value", "low", "high"]
-    rows = told("a.csv")[0]["rows"]
-    pd.testing.assert_frame_equal(table, pd.DataFrame(rows)[list(table)], check_exact=True)
+    rows = pd.DataFrame(told("a.csv")[0]["rows"])[list(table)].astype(table.dtypes)
+    pd.testing.assert_frame_equal(table, rows, check_exact=True)
     assert "95 % intervals over samples" in out
     assert out.count("mine") == len(table)
     assert f"{table['low'][0]:.4f}" in out
@@ -304,7 +324,7 @@ def test_a_column_that_is_empty_is_no_score_and_that_is_said(file):
     rows.assign(blank=None).to_parquet("a.parquet")
     for path in ("a.parquet", file(rows.assign(blank=None))):
         code, _, err = osnb("score", path, "--resamples", 20)
-        assert (code, err) == (0, "osnb: no score, being text or empty: blank\n")
+        assert (code, err.split("\n")[0]) == (0, "osnb: no score, being text or empty: blank")
         assert "blank needs numbers" in refused(path, "--score", "blank")
 
 
@@ -410,8 +430,9 @@ def test_other_classes_in_the_second_file_are_refused_by_two_samples(file, rows,
 def test_draws_of_classes_need_more_than_one_and_say_what_is_empty(file):
     file(renamed(lambda x: x if x != "u1" else ""))
     found = told("a.csv", "--unit", "class")[0]
-    assert found["notes"] == ["class is empty in 12 of 120 rows: these are drawn as one class"]
-    assert told("a.csv")[0]["notes"] == []
+    empty = "class is empty in 12 of 120 rows: these are drawn as one class"
+    assert found["notes"] == [*SPARSE, empty, FEW.format(5, 5)]
+    assert told("a.csv")[0]["notes"] == SPARSE
     for name in ("", "unknown"):
         rows = frame()
         rows.loc[rows["label"] == -2, "class"] = name
@@ -420,7 +441,62 @@ def test_draws_of_classes_need_more_than_one_and_say_what_is_empty(file):
     rows = frame()
     rows.loc[rows["label"] == -1, "class"] = "n"
     said = "all negative samples are of class 'n': their intervals leave its choice out"
-    assert told(file(rows), "--unit", "class")[0]["notes"] == [said]
+    assert told(file(rows), "--unit", "class")[0]["notes"] == [*SPARSE, FEW.format(5, 1), said]
+    rows = changed(**{"class": [f"u{x}" if x < 0 else "k" for x in frame()["label"]]})
+    assert "needs two known classes or more; all are 'k'" in refused(file(rows), "--unit", "class")
+
+
+def two_sources():
+    """One source of 2 large classes that look known, another of 40 small ones that do not."""
+    label = np.r_[np.arange(200) % 20, np.full(400, -2)]
+    units = [*label[:200], *np.arange(200) % 2 + 20, *np.arange(200) % 40 + 30]
+    score = np.random.default_rng(0).normal(size=600) + np.r_[np.full(400, 3), np.zeros(200)]
+    rows = pd.DataFrame({"label": label, "pred": label.clip(0), "class": units, "mine": score})
+    return rows.assign(source=np.repeat(["known", "large", "small"], 200))
+
+
+@pytest.mark.parametrize(("unit", "least"), [("class", 4), ("sample", 1.1)])
+def test_a_resample_leaves_each_source_as_large_as_it_is(file, unit, least):
+    rows = two_sources()
+    row = told(file(rows), "--unit", unit)[1]["unknown", "auroc", "mine"]
+    pooled = told(file(rows.drop(columns="source")), "--unit", unit)[1]["unknown", "auroc", "mine"]
+    assert row["value"] == pooled["value"]
+    assert pooled["high"] - pooled["low"] > least * (row["high"] - row["low"])
+
+
+def test_either_file_says_which_source_an_image_is_of(file):
+    rows = two_sources()
+    other = rows.assign(mine=rows["mine"].round())
+    words = "--against", "b.csv", "--unit", "class"
+    found = []
+    for names in (("source", "x"), ("x", "source"), ("source", "source"), ("x", "x")):
+        for table, name, path in zip((rows, other), names, ("a.csv", "b.csv"), strict=True):
+            file(table if name == "source" else table.drop(columns="source"), path)
+        found.append(told("a.csv", *words)[1])
+    assert found[0] == found[1] == found[2] != found[3]
+
+
+def test_a_source_of_one_class_leaves_its_choice_out_and_that_is_said(file):
+    rows = two_sources()
+    rows.loc[rows["source"] == "large", "class"] = 20
+    said = "sources of one class, large: their intervals leave its choice out"
+    assert said in told(file(rows), "--unit", "class")[0]["notes"]
+    alone = rows.assign(source=rows["class"])  # of one class each: the source says no more
+    plain = rows.drop(columns="source")
+    found = [told(file(table), "--unit", "class")[1] for table in (alone, plain)]
+    assert found[0] == found[1]
+
+
+def test_an_interval_that_holds_nothing_is_said(file):
+    rows = frame()
+    one = rows[(rows["label"] >= 0) | (rows.index == 119)].assign(mine=rows["label"])
+    notes = told(file(one))[0]["notes"]
+    assert "one unknown image: the intervals leave its choice out" in notes
+    (flat,) = (note for note in notes if note.startswith("low equals high, so the draws tell"))
+    assert {"auroc", "fpr95"} <= {*flat.split(": ")[1].split(", ")}
+    assert "accuracy" not in flat
+    perfect = told(file(rows.assign(pred=rows["label"].clip(0))))[1]["unknown", "accuracy", "mine"]
+    assert (perfect["low"], perfect["high"]) == metrics.exact_interval(60, 60)
 
 
 def test_scores_that_only_one_file_has_are_said_or_chosen(file):
@@ -429,10 +505,10 @@ def test_scores_that_only_one_file_has_are_said_or_chosen(file):
     found, rows = told(*words)
     assert {key[2] for key in rows} == {"max_logit"}
     said = "not compared, no column of that name in the second file: "
-    assert found["notes"] == [f"{said}mine, epoch, seed"]
+    assert found["notes"] == [f"{said}mine, epoch, seed", *SPARSE]
     found, rows = told(*words, "--score", "mine")
     assert {key[2] for key in rows} == {"mine - max_logit"}
-    assert found["notes"] == []
+    assert found["notes"] == SPARSE
     plain = told(file(frame()), *words[1:])[1]
     assert plain == rows
     file(second.assign(noise=0.5), "b.csv")
@@ -447,6 +523,7 @@ def test_scores_that_only_one_file_has_are_said_or_chosen(file):
     assert found["notes"] == [
         f"{said}mine",
         "not compared, no column of that name in the first file: noise",
+        *SPARSE,
     ]
     assert "a.csv: needs a column yours" in refused(*words, "--score", "mine", "--score", "yours")
     assert "a.csv: needs a column noise" in refused(*words, "--score", "noise")

@@ -49,14 +49,30 @@ FIGURES = {
 }
 
 
-def test_rho_is_scipys_and_its_interval_that_of_the_resamples():
-    both = values()
+def test_rho_is_scipys_and_its_interval_that_of_the_resamples_turned_round_fishers_z():
+    both = values(resamples=41)
     _, found = correlations(rows(), both)
     pairs = list(zip(both["accuracy"].T, both["auroc"].T, strict=True))
     each = np.array([stats.pearsonr(*pair).statistic for pair in pairs])
     assert found.loc[0, "rho"] == pytest.approx(each[0], abs=1e-12)
     assert found.loc[0, "spearman"] == pytest.approx(stats.spearmanr(*pairs[0]).statistic)
-    assert found.loc[0, ["low", "high"]].tolist() == pytest.approx(metrics.interval(each)[1:])
+    z = np.log((1 + each) / (1 - each)) / 2
+    inner = np.sort(z[1:])[[-2, 1]]  # of 41, the percentiles 97.5 and 2.5
+    doubled = np.exp(2 * (2 * z[0] - inner))
+    ends = (doubled - 1) / (doubled + 1)
+    assert found.loc[0, ["low", "high"]].tolist() == pytest.approx(ends, abs=1e-12)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_rho_of_1_has_no_interval_and_resamples_of_1_end_one_at_1(sign):
+    both = values()
+    lined = both | {"auroc": 0.5 + sign * both["accuracy"] / 4}
+    _, found = correlations(rows(), lined)
+    assert found.loc[0, "rho"] == pytest.approx(sign)
+    assert found.loc[0, ["low", "high"]].isna().all()
+    lined["auroc"][:, 0] = both["auroc"][:, 0]  # the sample itself is on no line
+    _, found = correlations(rows(), lined)
+    assert found.loc[0, ["low", "high"]].tolist() == pytest.approx([-sign, -sign])
 
 
 def test_a_point_is_the_mean_of_its_rows():

@@ -224,6 +224,19 @@ def test_a_point_is_the_mean_of_the_seeds_and_its_interval_that_of_the_means_res
     assert row["sd_seeds"] > 0
 
 
+def test_a_curve_s_band_leaves_each_source_as_large_as_it_is():
+    table = many_runs(seeds=1, protocols=("p1",)).query("role != 'negative'")
+    far = (table["role"] == "unknown") & (np.arange(len(table)) % 2 == 0)
+    table = table.assign(target=np.where(far, 2.0, table["target"]))  # every second one is accepted
+    ends = {}
+    for name, source in {"one": "a", "two": np.where(far, "far", "a")}.items():
+        points = frames.oscr_points(table.assign(source=source), score="target", unit="sample")
+        ends[name] = points.query("method == 'softmax' and 0.4 < fpr < 0.7")
+    pd.testing.assert_series_equal(ends["one"]["ccr"], ends["two"]["ccr"])
+    width = {name: (rows["high"] - rows["low"]).mean() for name, rows in ends.items()}
+    assert width["one"] > 1.3 * width["two"]
+
+
 def test_history_lines_are_the_mean_over_seeds():
     frame = history()
     figure = plots.confidence_history(frame)

@@ -15,6 +15,7 @@ import pandas as pd
 from osnb import metrics
 from osnb.evidence import tables
 from osnb.evidence.names import CCR, CONFIDENCE, TASKS, Part, Tasks, printed_as
+from osnb.metrics import bootstrap
 
 OF_RUN = ["run", "size", "benchmark", "place", "split", "network", "regime", "method", "seed"]
 KEYS = [*OF_RUN, "rule", "printed", "task", "source"]
@@ -371,10 +372,11 @@ class Draws:
         if isinstance(part.draw, str):
             return self(part.rows, f"{where} {part.draw}", run)
         self._same(part.rows, f"{where} pool {part.task} {part.source}", run)
-        copies = np.empty((1 + self.resamples, len(part.rows)), np.uint16)
-        for name, at in part.draw.groupby(part.draw).indices.items():
-            copies[:, at] = self(part.rows.iloc[at], f"{where} {name}", run)
-        return copies
+
+        def draw(name: str, at: np.ndarray) -> np.ndarray:
+            return self(part.rows.iloc[at], f"{where} {name}", run)
+
+        return bootstrap.of_sets(part.draw.to_numpy(), draw, resamples=self.resamples)
 
     def _same(self, rows: pd.DataFrame, name: str, run: Mapping[str, Any]) -> str:
         """The run's benchmark, whose runs before had these samples too under this name."""

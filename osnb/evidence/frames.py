@@ -79,7 +79,8 @@ def oscr_points(
     Args:
         table: scores tables of all runs, with columns benchmark, method and seed.
         score: the scoring rule's column.
-        unit: what is drawn with replacement within each role: class or sample.
+        unit: what is drawn with replacement within each role: class or sample. Of several sources
+            (column source, if there is one) each is drawn by itself.
         seed: of the draws.
         resamples: their number.
 
@@ -104,9 +105,10 @@ def oscr_points(
         sides = {role: _ordered(runs, role) for role in ROLES if role in {*runs["role"], "known"}}
         known, weights = sides["known"], {}
         for role, rows in sides.items():
-            first = rows.loc[[rows.index[0]], unit].to_numpy()
+            first = rows.loc[[rows.index[0]]]
             stream = {"seed": [seed, number, ROLES.index(role)], "resamples": resamples}
-            weights[role] = metrics.bootstrap_weights(first, **stream)
+            stream["sets"] = first["source"].to_numpy(str) if "source" in first else None
+            weights[role] = metrics.bootstrap_weights(first[unit].to_numpy(), **stream)
         for role in [*sides][1:]:
             both = weights["known"], weights[role]
             for method, part in known.groupby(level="method"):

@@ -1,6 +1,6 @@
 """Scores that somebody else has computed: measures, thresholds, the best of many, conventions."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,10 +11,16 @@ import pandas as pd
 from osnb import metrics
 from osnb.base import labels
 from osnb.base.catalogue import Catalogue
+from osnb.metrics.bootstrap import FPRS
 
 TURNED = 1 / 3  # an AUROC below this is no bad luck
 CHOOSE = {"tpr": metrics.tpr_threshold, "fpr": metrics.fpr_threshold}
 LEVEL = 0.05  # of Holm's correction, over all comparisons together
+CCR = {f"ccr_at_fpr_{fpr:g}": fpr for fpr in FPRS}
+SHARES = {"accuracy", "ccr_at_fpr_1"}  # one share of the known samples under two names
+ENOUGH = 10  # unknown samples accepted, below which a drawn interval of a CCR is far too narrow
+MANY = 20  # classes of a role, from which on an interval over classes is what it says
+FEW = "of 2, 3, 4, 10 classes such an interval holds the truth about .75, .80, .85, .90 of the time"
 
 
 class Side(NamedTuple):
@@ -100,51 +106,80 @@ def measures(samples: list, unit: str, **draws: int) -> Iterator[dict[str, Any]]
     Raises:
         ValueError: the files share no score, do not tell classes of unknown samples apart, or,
             where classes are drawn, have others; each file may name them in its own way.
+
+    A CCR at an FPR of less than one sample is NaN; of fewer than `ENOUGH` it has no interval
+    (`unsure` says so). The accuracy over samples has the exact interval of a share.
     """
     if unit == "class" and len(samples) == 2 and all(len(own.unit) for own in samples):
         _alike("classes", samples[0], [own.unit for own in samples])
+    sources = next((own.source for own in samples if len(own.source)), ())
     for role, other in roles(samples[0]).items():
-        weights = _weights(samples[0], other, unit, draws)
+        weights = _weights(samples[0]._replace(source=sources), other, unit, draws)
         drawn = {}
         for name, pair in _pairs(samples).items():
             sides = (side(*each, role) for each in zip(samples, pair, strict=True))
             drawn[name] = [_resampled(each, weights) for each in sides]
+        exact = _exact(samples[0]) if unit == "sample" and len(samples) == 1 else {}
         for measure, name in product(next(iter(drawn.values()))[0], drawn):
-            first, *second = [values[measure] for values in drawn[name]]
             row = {"role": role, "measure": measure, "score": name}
-            if not second:
-                yield row | metrics.interval(first)._asdict()
-                continue
-            gain = first - second[0]
-            difference, low, high = metrics.interval(gain)
-            row |= {"first": first[0], "second": second[0][0], "difference": difference}
-            yield row | {"low": low, "high": high, "p": metrics.p_value(gain)}
+            row |= _row(*(values[measure] for values in drawn[name]))
+            yield row | exact if measure in SHARES else row
+
+
+def _row(first: np.ndarray, second: np.ndarray | None = None) -> dict[str, float]:
+    """A measure with its interval, or of two (1 + R,) the difference with its own and p."""
+    if second is None:
+        return metrics.interval(first)._asdict()
+    difference, low, high = metrics.interval(gain := first - second)
+    row = {"first": first[0], "second": second[0], "difference": difference}
+    p = np.nan if np.isnan(low) else metrics.p_value(gain)
+    return row | {"low": low, "high": high, "p": p}
+
+
+def _exact(own) -> dict[str, float]:
+    """The exact interval of the accuracy, of which the bootstrap's is too narrow near 1."""
+    right = (own.pred == own.label)[own.label >= 0]
+    low, high = metrics.exact_interval(int(right.sum()), len(right))
+    return {"low": low, "high": high}
 
 
 def _weights(own, other, unit: str, draws: dict[str, int]) -> tuple:
-    """Of the draws, for the known samples and for those of the other role."""
+    """Of the draws, for the known samples and for those of the other role, by source."""
     known = own.label >= 0
-    ids = own.unit if len(own.unit) else own.label
-    if unit == "sample":
-        ids = np.arange(len(known))
-    elif other.any() and not len(own.unit):
+    ids = _ids(own, unit)
+    if unit == "class" and other.any() and not len(own.unit):
         raise ValueError("--unit class needs a column class, since one label is of many unknowns")
-    elif len(one := {*map(str, ids[own.label == labels.UNKNOWN])}) == 1:
-        why = f"all are {one.pop()!r} (--unit sample draws samples)"
-        raise ValueError(f"--unit class needs two unknown classes or more; {why}")
-    if other.any():
-        return metrics.role_weights(ids[known], ids[other], **draws)
-    weights = metrics.role_weights(ids[known], ids[known], **draws)[0]
-    return weights, weights[:, :0]
+    for role, rows in {"known": known, "unknown": own.label == labels.UNKNOWN}.items():
+        if unit == "class" and len(one := {*map(str, ids[rows])}) == 1:
+            why = f"all are {one.pop()!r} (--unit sample draws samples)"
+            raise ValueError(f"--unit class needs two {role} classes or more; {why}")
+    sides = known, other if other.any() else known
+    sets = [own.source[rows] if len(own.source) else None for rows in sides]
+    weights = metrics.role_weights(*(ids[rows] for rows in sides), sets=sets, **draws)
+    return weights if other.any() else (weights[0], weights[0][:, :0])
+
+
+def _ids(own, unit: str) -> np.ndarray:
+    """(N,) units that are drawn: rows, or classes, by label if they have no names."""
+    if unit == "sample":
+        return np.arange(len(own.label))
+    return own.unit if len(own.unit) else own.label
 
 
 def _resampled(of: Side, weights: tuple) -> dict[str, Any]:
-    """(1 + R,) of each measure of a score against another role."""
+    """(1 + R,) of each measure of a score against another role; NaN is no number or no interval."""
     if len(of.other):
         values = metrics.bootstrap_summary(*of, weights=weights)
     else:
         values = metrics.bootstrap_aurc(of.known, of.right, weights=weights[0])
+    for measure, accepted in _accepted(len(of.other)).items() if len(of.other) else ():
+        values[measure][int(accepted >= 1) :] = np.nan
     return values | {"augrc": metrics.bootstrap_augrc(*of, weights=weights)}
+
+
+def _accepted(others: int) -> dict[str, float]:
+    """How many others each CCR rests on that too few decide; all of them leave the accuracy."""
+    return {name: q * others for name, q in CCR.items() if q < 1 and q * others < ENOUGH}
 
 
 def _pairs(samples: list) -> dict[str, tuple[str, ...]]:
@@ -179,15 +214,48 @@ def unpaired(first, second, *, asked: bool) -> list[str]:
     ]
 
 
-def undivided(own) -> list[str]:
+def unsure(own, unit: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Where an interval of `measures` is missing, or less than it seems, a sentence."""
+    sentences = []
+    of = {"known": own.label >= 0} | {role: at for role, at in roles(own).items() if at.any()}
+    for role, at in of.items():
+        dash, bare = [], []
+        for name, accepted in _accepted(at.sum()).items() if role != "known" else ():
+            (bare if accepted >= 1 else dash).append(f"{CCR[name]:g}")
+        if dash:
+            why = f"that is less than one of {at.sum()} {role} images"
+            sentences.append(f"no CCR at FPR {', '.join(dash)}: {why}")
+        if bare:
+            why = f"fewer than {ENOUGH} of {at.sum()} {role} images decide it"
+            sentences.append(f"no interval of CCR at FPR {', '.join(bare)}: {why}")
+        if at.sum() == 1:
+            sentences.append(f"one {role} image: the intervals leave its choice out")
+    if unit == "class":
+        sentences += _undivided(own, of)
+    if flat := [*dict.fromkeys(row["measure"] for row in rows if row["low"] == row["high"])]:
+        sentences.append(f"low equals high, so the draws tell nothing: {', '.join(flat)}")
+    return sentences
+
+
+def _undivided(own, of: Mapping[str, np.ndarray]) -> list[str]:
     """Where draws of classes are not what they seem, a sentence."""
     sentences, empty = [], sum(x == "" or x != x for x in own.unit)
     if empty:
         rows = f"{empty} of {len(own.unit)} rows"
         sentences.append(f"class is empty in {rows}: these are drawn as one class")
-    if len(own.unit) and len(one := {*map(str, own.unit[own.label == labels.NEGATIVE])}) == 1:
-        why = "their intervals leave its choice out"
-        sentences.append(f"all negative samples are of class {one.pop()!r}: {why}")
+    classes = pd.Series(_ids(own, "class")).astype(str)
+    counts = {role: classes[at].nunique() for role, at in of.items()}
+    if few := [f"{count} {role}" for role, count in counts.items() if count < MANY]:
+        sentences.append(f"few classes, {', '.join(few)}: {FEW}")
+    why = "their intervals leave its choice out"
+    if counts.get("negative") == 1:
+        one = classes[of["negative"]].iloc[0]
+        sentences.append(f"all negative samples are of class {one!r}: {why}")
+    sources = classes.groupby(own.source).nunique() if len(own.source) else pd.Series()
+    if 0 < (alone := sources == 1).sum() < len(sources):
+        sentences.append(
+            f"sources of one class, {', '.join(map(str, sources[alone].index))}: {why}"
+        )
     return sentences
 
 
@@ -211,7 +279,9 @@ def halves(own, *, seed: int) -> tuple:
 def taken(own, rows: np.ndarray):
     """The rows of the samples."""
     scores = {name: column[rows] for name, column in own.scores.items()}
-    ids = {name: each[rows] for name in ("sample", "unit") if len(each := getattr(own, name))}
+    ids = {
+        name: each[rows] for name in ("sample", "unit", "source") if len(each := getattr(own, name))
+    }
     return own._replace(label=own.label[rows], pred=own.pred[rows], scores=scores, **ids)
 
 
@@ -352,8 +422,7 @@ def measured(own, groups: np.ndarray, *, seed: int, resamples: int) -> pd.DataFr
     known, rows = own.label >= 0, []
     for group in pd.unique(groups[~known]):
         other = ~known & (groups == group)
-        units = own.unit[known], own.unit[other]
-        weights = metrics.role_weights(*units, seed=seed, resamples=resamples)
+        weights = _weights(own, other, "class", {"seed": seed, "resamples": resamples})
         for name, score in own.scores.items():
             right = np.ones(int(known.sum()), bool)
             sides = score[known], right, score[other]

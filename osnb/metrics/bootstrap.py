@@ -371,7 +371,9 @@ GROUPS: dict[tuple[str, ...], Callable[[Counts], Iterable[np.ndarray]]] = {
 # Test sets drawn anew: how many copies of each sample they hold, row 0 one of each.
 
 
-def bootstrap_weights(units: np.ndarray, *, seed: int, resamples: int = 1000) -> np.ndarray:
+def bootstrap_weights(
+    units: np.ndarray, *, seed: int, resamples: int = 1000, sets: np.ndarray | None = None
+) -> np.ndarray:
     """How many copies of each sample of one role each resample holds.
 
     Units are drawn with replacement, as many as there are; samples of one unit come together.
@@ -381,6 +383,8 @@ def bootstrap_weights(units: np.ndarray, *, seed: int, resamples: int = 1000) ->
             classes.
         seed: of the draws; each role needs its own, which `role_weights` sees to.
         resamples: R.
+        sets: (N,) names of the sets that samples are of, such as their sources; each is drawn by
+            itself. Sets that share a unit are one, and all are if none has two units. None is one.
 
     Returns:
         (1 + R, N) uint16; row 0 is all ones.
@@ -392,6 +396,9 @@ def bootstrap_weights(units: np.ndarray, *, seed: int, resamples: int = 1000) ->
     if not len(codes) or resamples < 1:
         raise ValueError(f"need samples and resamples; got {len(codes)} and {resamples}")
     size, rng = codes.max() + 1, np.random.default_rng(seed)
+    if sets is not None:
+        draw = partial(bootstrap_weights, seed=rng, resamples=resamples)
+        return of_sets(_apart(codes, sets), lambda _, at: draw(codes[at]), resamples=resamples)
     weights = np.ones((1 + resamples, len(codes)), np.uint16)
     step = max(1, CACHED // size)
     for start in range(1, len(weights), step):
@@ -403,8 +410,46 @@ def bootstrap_weights(units: np.ndarray, *, seed: int, resamples: int = 1000) ->
     return weights
 
 
+def of_sets(
+    sets: np.ndarray, draw: Callable[[str, np.ndarray], np.ndarray], *, resamples: int
+) -> np.ndarray:
+    """(1 + R, N) copies of samples of several sets, each drawn by itself: it keeps its size.
+
+    Drawn as one, a set of few large classes would be now half and now twice as large, and what is
+    measured is as much which sets were drawn as how well they are told apart.
+
+    Args:
+        sets: (N,) names, of each sample its set's.
+        draw: (name, (n,) places of the set's samples) to their (1 + R, n) copies.
+        resamples: R.
+    """
+    names, of = np.unique(sets, return_inverse=True)
+    copies = np.empty((1 + resamples, len(of)), np.uint16)
+    for i, name in enumerate(names):
+        at = np.flatnonzero(of == i)
+        copies[:, at] = draw(name, at)
+    return copies
+
+
+def _apart(units: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    """(N,) numbers of the sets that can be drawn apart, of samples of units (N,) from 0."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    names, of = np.unique(sets, return_inverse=True)
+    first, size = len(names), len(names) + units.max() + 1  # units are numbered behind the sets
+    joined = coo_array((np.ones(len(of)), (of, first + units)), (size, size))
+    count, number = connected_components(joined, directed=False)
+    return np.zeros_like(of) if count == size - first else number[of]
+
+
 def role_weights(
-    known: np.ndarray, unknown: np.ndarray, *, seed: int, resamples: int = 1000
+    known: np.ndarray,
+    unknown: np.ndarray,
+    *,
+    seed: int,
+    resamples: int = 1000,
+    sets: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
 ) -> Weights:
     """`bootstrap_weights` of both roles, drawn apart.
 
@@ -416,6 +461,7 @@ def role_weights(
         unknown: (U,) those of the unknown samples.
         seed: of the draws.
         resamples: R.
+        sets: of both, as in `bootstrap_weights`.
 
     Returns:
         (1 + R, K) and (1 + R, U) uint16 for `bootstrap_summary`; rows 0 are all ones.
@@ -425,6 +471,6 @@ def role_weights(
     """
     seeds = np.random.SeedSequence(seed).spawn(2)
     return tuple(
-        bootstrap_weights(units, seed=spawned, resamples=resamples)
-        for units, spawned in zip((known, unknown), seeds, strict=True)
+        bootstrap_weights(units, seed=spawned, resamples=resamples, sets=of)
+        for units, spawned, of in zip((known, unknown), seeds, sets, strict=True)
     )

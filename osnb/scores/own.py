@@ -44,6 +44,7 @@ class Own(NamedTuple):
         unit: (N,) id of the true class, known or not, or () if the file has none.
         classes: names of the known classes, if the file's labels are text, else ().
         notes: sentences on how the file was read, where that was not plain.
+        source: (N,) name of the set that the sample is of, or () if the file has none.
     """
 
     label: np.ndarray
@@ -54,6 +55,7 @@ class Own(NamedTuple):
     unit: np.ndarray
     classes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    source: np.ndarray = ()
 
 
 def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[str] = ()) -> Own:
@@ -62,8 +64,8 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
     Args:
         columns: label (N,); then pred (N,) and scores (N,) each, or logits, (N, C) under that name
             or (N,) each as logit_0 to logit_{C-1}, or embeddings, images (N, D) and texts (C, D),
-            of a network that compares both; sample and class (N,) are kept. Names of
-            `ALIASES` do where ours are not there. Labels are whole numbers, or names of classes,
+            of a network that compares both; sample, class and source (N,) are kept. Names
+            of `ALIASES` do where ours are not there. Labels are whole numbers, or names of classes,
             "unknown" and "negative" with a pred of names. Without a label -2, -1 is unknown.
         known: K, the first of the C logits or texts that are known classes; 0 for all of them.
             The other texts are NegLabel's negative words.
@@ -98,7 +100,8 @@ def own(columns: Mapping[str, np.ndarray], *, known: int = 0, names: Sequence[st
     if never := [name for i, name in enumerate(classes) if i in label and i not in pred]:
         notes.append(f"never predicted: {', '.join(never)}; is it a class of those taught?")
     scores = {k: _score(_like(label, table[k], k), k) for k in (names or table)}
-    return Own(label, pred, scores, known, *_ids(columns, label), classes, tuple(notes))
+    sample, unit, source = _ids(columns, label)
+    return Own(label, pred, scores, known, sample, unit, classes, tuple(notes), source)
 
 
 def _asked(
@@ -153,10 +156,10 @@ def shares(logits: np.ndarray) -> list[str]:
     return [SHARES] if alike else []
 
 
-def _ids(columns: Mapping[str, np.ndarray], label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`sample` and `class`, empty where there is none or none has a value."""
+def _ids(columns: Mapping[str, np.ndarray], label: np.ndarray) -> tuple[np.ndarray, ...]:
+    """`sample`, `class` and `source`, empty where there is none or none has a value."""
     ids = []
-    for name in ("sample", "class"):
+    for name in ("sample", "class", "source"):
         column = _like(label, columns[name], name) if name in columns else label[:0]
         if column.dtype == object:
             column = np.where(np.equal(column, None), "", column)  # as csv files have it

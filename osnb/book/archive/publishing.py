@@ -9,13 +9,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import yaml
 
-from osnb import metrics
 from osnb.base import tables, workbook
-from osnb.evidence import gallery
+from osnb.evidence import gallery, samples
 
 CROISSANT = "mlcroissant"
 LACKING = f"no Croissant of the protocols: {CROISSANT} makes it, pip install 'osnb[croissant]'"
@@ -102,15 +100,28 @@ def _classes(table: pd.DataFrame) -> bytes:
     return rows.to_csv(index=False, lineterminator="\n").encode()
 
 
-def _measured(table: pd.DataFrame, rule: str) -> dict[str, list[float]]:
-    """Value, low and high of each measure on a table of two roles; bootstrap over classes."""
-    known, unknown = table[table["label"] >= 0], table[table["label"] < 0]
-    codes = [pd.factorize(part["class"])[0] for part in (known, unknown)]
-    weights = metrics.role_weights(*codes, seed=0)
-    right = (known["pred"] == known["label"]).to_numpy()
-    score = [part[rule].to_numpy(np.float64) for part in (known, unknown)]
-    drawn = metrics.bootstrap_summary(score[0], right, score[1], weights=weights)
-    return {name: [*map(float, part)] for name, part in metrics.interval(drawn).items()}
+def _measured(table: pd.DataFrame, rule: str) -> tuple[dict[str, list[float]], str, list[str]]:
+    """Value, low and high of each measure on a table of two roles; the unit drawn; notes.
+
+    Images are drawn where all of a role are of one class.
+    """
+    from osnb import scores
+
+    columns = {name: column.to_numpy() for name, column in table.items()}
+    own = scores.own(columns, names=[rule])._replace(label=columns["label"])
+    unit = "class" if table.groupby("role")["class"].nunique().min() > 1 else "sample"
+    rows = list(samples.measures([own], unit, seed=0, resamples=1000))
+    found = {row["measure"]: [float(row[x]) for x in ("value", "low", "high")] for row in rows}
+    return found, unit, samples.unsure(own, unit, rows)
+
+
+def _listed(found: dict[str, list[float]]) -> list[str]:
+    """The measures as a table in Markdown; what is no number is a dash."""
+    rows = ["| measure | value | low | high |", "| --- | --- | --- | --- |"]
+    for name, numbers in found.items():
+        cells = [f"{x:.3f}" if x == x else "-" for x in numbers]
+        rows.append(f"| {' | '.join([name, *cells])} |")
+    return rows
 
 
 def _card(key: str, run: dict[str, Any], table: pd.DataFrame, sha256: str) -> bytes:
@@ -122,20 +133,24 @@ def _card(key: str, run: dict[str, Any], table: pd.DataFrame, sha256: str) -> by
     tested = {*table["role"]} - {"known"}
     role = "unknown" if "unknown" in tested else "negative"  # as `osnb score` takes them
     pair = table[table["role"].isin(["known", role])]
-    rows, results = ["| measure | value | low | high |", "| --- | --- | --- | --- |"], []
-    for name, (value, low, high) in _measured(pair, rule).items() if tested else ():
-        rows.append(f"| {name} | {value:.3f} | {low:.3f} | {high:.3f} |")
-        more = {"metric_args": {"rule": rule, "low": round(low, 6), "high": round(high, 6)}}
-        about = {"task_type": "image-classification", "dataset_type": "osnb", "metric_type": name}
-        about["dataset_name"] = str(columns.get("benchmark", "unknown"))
-        results.append(EvalResult(**about, **more, metric_value=round(value, 6)))
+    found, unit, notes = _measured(pair, rule) if tested else ({}, "", [])
+    about = {"task_type": "image-classification", "dataset_type": "osnb"}
+    about["dataset_name"] = str(columns.get("benchmark", "unknown"))
+    results = []
+    for name, numbers in found.items():
+        value, *ends = (round(x, 6) for x in numbers)
+        ends = {k: x for k, x in zip(("low", "high"), ends, strict=True) if x == x}
+        more = {"metric_value": value, "metric_args": {"rule": rule} | ends}
+        results += [EvalResult(**about, **more, metric_type=name)] if value == value else []
     known = {"model_name": key, "license": "bsd-3-clause", "tags": ["open-set-recognition"]}
     data = ModelCardData(**known, eval_results=results)
     alone = f"with the parameters in `runs/{key}/run.json`"
     how = f"by `osnb run {run['params']}`" if run["params"] else alone
     filled = {"run": key, "how": how, "sha256": sha256}
-    said = f"{role.title()} test images against known ones, with 95 % intervals over test classes"
-    said = "\n".join([f"{said} ({rule}):\n", *rows]) if tested else "All test images are known."
+    over = {"class": "classes", "sample": "images"}.get(unit)
+    said = f"{role.title()} test images against known ones, with 95 % intervals over test {over}"
+    lines = [f"{said} ({rule}):\n", *_listed(found), "", *(f"- {note}." for note in notes)]
+    said = "\n".join(lines) if tested else "All test images are known."
     filled |= {"protocol": columns.get("benchmark"), "measured": said}
     filled["about"] = ", ".join(f"{name} {value}" for name, value in columns.items())
     card = ModelCard.from_template(data, template_path=CARD, **filled)

@@ -231,7 +231,7 @@ def rules(
     kept = cached.said(experiment.of(parameters), workbook.out() / "runs" / key, where)
     table, seconds = cached.scored(kept)
     if out:
-        workbook.write_csv(out, table.drop(columns="task"))
+        workbook.write_csv(out, table.rename(columns={"task": "source"}))
     if save:
         _save(key, parameters, table, inputs={"checkpoint": str(kept["checkpoint"])})
     print(f"{key}: AUROC of {len(seconds)} rules, known against")
@@ -244,7 +244,7 @@ def _save(key: str, parameters: dict[str, Any], table, inputs: dict[str, str]) -
     from osnb.book import runs
     from osnb.evidence import samples
 
-    own = scores.own({k: x.to_numpy() for k, x in table.items() if k != "task"})
+    own = scores.own({k: x.to_numpy() for k, x in table.rename(columns={"task": "source"}).items()})
     groups = table["task"].str.split().str[-1].to_numpy()  # "letters far" and "far" are far
     measured = samples.measured(own, groups, seed=0, resamples=2000)
     notebook, run = key.split("/")
@@ -282,7 +282,8 @@ def score(
     labels with embeddings, images (N, D) and texts (C, D), the K known classes first, of which MCM
     is computed, and with --known K, from the texts behind these, NegLabel. label and
     pred may be names of classes, with "unknown" and "negative". Optional columns: sample (id),
-    class (true class, for --unit class). Usual other names, such as y_true, do as well.
+    class (true class, for --unit class), source (each one's images are drawn by themselves). Usual
+    other names, such as y_true, do as well.
 
     \b
     osnb score scores.csv
@@ -302,18 +303,18 @@ def score(
     if against:
         samples[1] = of.matched(*samples)
     rows = list(of.measures(samples, unit, **draws))
-    notes += _remarks(samples, unit, asked=bool(names))
+    notes += _remarks(samples, unit, rows, asked=bool(names))
     about = {"files": [*map(str, files)], "unit": unit, "notes": notes, "rows": rows}
     return write(about | draws, json, out, f"95 % intervals over {UNITS[unit]}")
 
 
-def _remarks(samples: list, unit: str, *, asked: bool) -> list[str]:
+def _remarks(samples: list, unit: str, rows: list[dict], *, asked: bool) -> list[str]:
     """What the rows do not say of themselves, in sentences."""
     from osnb.evidence import samples as of
 
     first, *others = samples
     notes = [note for other in others for note in of.unpaired(first, other, asked=asked)]
-    notes += of.undivided(first) if unit == "class" else []
+    notes += of.unsure(first, unit, rows)
     notes += [UNKNOWABLE] * ("none" in of.roles(first))
     return notes + [note for sample in samples for note in of.turned(sample)]
 

@@ -118,9 +118,9 @@ def _less(evidence: Evidence, one: str, other: str) -> np.ndarray:
 
 
 def _rho(evidence: Evidence, panel: str) -> tuple[int, np.ndarray]:
-    """How many points a figure has, and their correlation."""
+    """How many points a figure has, and their correlation with its resamples reflected."""
     points, x, y = _points(evidence, panel)
-    return len(points), across.pearson(x, y)
+    return len(points), across.reflected(across.pearson(x, y))
 
 
 def _points(evidence: Evidence, where: str) -> tuple[list, np.ndarray, np.ndarray]:
