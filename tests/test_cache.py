@@ -311,3 +311,18 @@ def test_a_photograph_that_is_gone_is_named(photos, tmp_path):
     (photos / A / "a.JPEG").unlink()
     with pytest.raises(FileNotFoundError, match=r"a\.JPEG"):
         stored(gone, tmp_path / "cache", say=quiet)
+
+
+def test_a_cache_that_is_continued_needs_room_for_the_rest_alone(photos, tmp_path, monkeypatch):
+    stored(files(photos), tmp_path / "cache", say=quiet)
+    (folder_of(tmp_path / "cache") / "whole.json").unlink()  # as a kill before the end leaves it
+    monkeypatch.setattr(cache, "disk_usage", lambda folder: Usage(free=0))
+    assert same(stored(files(photos), tmp_path / "cache", say=quiet), files(photos))
+
+
+def test_a_photograph_whose_header_is_not_read_stays_in_its_file(photos, tmp_path, monkeypatch):
+    plain = cache._header
+    monkeypatch.setattr(cache, "_header", lambda of, i: (0, 0) if i == 2 else plain(of, i))
+    made = stored(files(photos), tmp_path / "cache", say=quiet)
+    assert made.marks.tolist() == [1, 1, cache.LEFT, 1, cache.LEFT, 1, 1, 1, 1]
+    assert same(made, files(photos))

@@ -501,6 +501,15 @@ def test_a_correlation_that_other_networks_may_turn_decides_nothing(rho, points)
         predicates.correlated(made(world), "resnet-hard")
 
 
+def test_the_resamples_of_a_correlation_that_is_claimed_are_turned_round_it():
+    alike, drawn = (made(on_points("resnet-hard", rho)) for rho in (0.999, 0.9))
+    both = {m: np.hstack([alike.values[m], drawn.values[m]]) for m in predicates.MEASURES}
+    odds = 1999**2 / 19  # (1 + rho) / (1 - rho), squared, over that of the resample
+    turned = np.array([0.999, (odds - 1) / (odds + 1)])
+    numbers = predicates.correlated(Evidence(alike.keys, both), "resnet-hard")
+    assert numbers == pytest.approx(turned - STATED["resnet-hard"] + 0.05, abs=1e-9)
+
+
 def test_two_correlations_that_other_networks_may_turn_are_not_compared():
     hard, easy = on_points("imagenet-hard", 0.99), on_points("imagenet-easy", 0.6)
     assert predicates.easy_correlated_less(made(hard + easy), "") == pytest.approx(0.99 - 0.6)
@@ -1221,3 +1230,15 @@ def test_its_processes_end_with_a_command_that_was_killed():
             assert process.poll() is None
         process.kill()
         process.communicate(timeout=300)  # they have its output open, and so it ends with them
+
+
+def test_a_family_is_off_the_line_of_the_others_in_their_standard_deviations_about_it():
+    world = [row for row in architectures() if row["task"] == "easy"]
+    vit = [row["network"].startswith("vit") for row in world]
+    x, y = (np.array([row[m] for row in world]) for m in ("accuracy", "auroc"))
+    rest = ~np.array(vit)
+    line = np.polyfit(x[rest], y[rest], 1)
+    above = y - np.polyval(line, x)
+    spread = np.sqrt(np.square(above[rest]).sum() / (rest.sum() - 2))
+    off = predicates._off_trend(made(world), "easy")["vit"]
+    assert off[0] == pytest.approx(above[~rest].mean() / spread)

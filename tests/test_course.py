@@ -756,3 +756,12 @@ def test_nbgrader_goes_on_after_a_copied_cell_and_a_stranger_and_forgets_an_earl
     assert scores() == {"ada": 1, "blaise": None}
     done = step(STEPS[-1:])
     assert "blaise, session_01: no mark, since my_ccr-check of 50_work has no" in done.stdout
+
+
+def test_each_session_has_a_secret_of_its_own(tmp_path):
+    secrets = set()
+    for number in (1, 2):
+        course.copies._session(tmp_path, number, [], SECRET, [])
+        quiz = tmp_path / "solutions" / f"session_{number:02}" / "quiz.ipynb"
+        secrets |= {*re.findall(r"[0-9a-f]{64}", quiz.read_text())}
+    assert len(secrets) == 2

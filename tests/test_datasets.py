@@ -735,3 +735,10 @@ def test_an_image_under_two_classes_and_a_name_with_a_lone_surrogate_are_refused
     make(tmp_path)
     with pytest.raises(ValueError, match=reason):
         READERS[name](tmp_path)
+
+
+@pytest.mark.parametrize("name", ["aircraft", "cars", "cub"])
+def test_birds_cars_and_aircraft_are_kept_in_a_cache_where_one_is_named(name, tmp_path):
+    MAKE[name](tmp_path / "data")
+    READERS[name](tmp_path / "data", cache=str(tmp_path / "cache"))
+    assert len([*(tmp_path / "cache").iterdir()]) == 1

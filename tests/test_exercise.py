@@ -452,3 +452,7 @@ def test_another_function_of_the_package_may_help_unless_all_has_to_be_ones_own(
     first, second = capsys.readouterr().out.splitlines()
     assert first == "right: the same on 50 random inputs"
     assert second == "a call of osnb.metrics.fpr_at_tpr, the package's: write it out"
+
+
+def test_a_small_value_is_not_right_because_it_is_small(capsys):
+    assert verdict(capsys, lambda: 0.0, lambda: 1e-8, nothing).__getitem__(0).startswith("wrong")

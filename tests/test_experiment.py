@@ -647,3 +647,12 @@ def test_the_names_in_a_folder_have_the_digest_that_earlier_runs_had(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     assert layers._content_of(tmp_path) == "./README.txt\ncat/1.png"
+
+
+def test_an_ensemble_answers_with_the_mean_that_its_setting_names(tmp_path):
+    exp = Experiment.named("digits", method="ensemble", overrides="members=2 mean=logits")
+    parts = exp.parts(Machine())
+    network = exp.network(parts)
+    said = scored.Scores(network, parts, tmp_path).says(parts.test)
+    each = [train.predict(member, parts.test).logits for member in network]
+    np.testing.assert_allclose(said.logits, np.mean(each, axis=0), atol=1e-6)

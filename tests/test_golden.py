@@ -281,3 +281,10 @@ def test_a_training_follows_from_its_far_sets_external_images_and_options():
     assert kinds("imagenet200") == {"sets/far", "option/means"}
     assert kinds("closed", method="oe") == {"sets/far", "sets/external"}
     assert kinds("cifar10", size="paper") == {"validation/whole", "option/bfloat16"}
+
+
+def test_a_training_of_several_stages_follows_from_the_losses_of_each():
+    for method in ("osrci", "proser", "c2ae", "softmax"):
+        exp = experiment.Experiment.named("cifar10", method=method)
+        stages = [x for x in follows.of_settings(exp.settings, exp.columns) if "stage/" in x]
+        assert stages == [f"stage/{method}"] * (method != "softmax")

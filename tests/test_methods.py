@@ -254,3 +254,11 @@ def test_passes_go_on_from_any_batch(start):
     whole, rest = list(passes(2)), list(passes(2, start))
     assert_same([list(pair) for pair in whole[start:]], [list(pair) for pair in rest])
     assert not torch.equal(whole[0][1], whole[3][1])
+
+
+def test_only_the_first_pass_of_an_epoch_has_confusing_samples(tmp_path, monkeypatch):
+    steps, plain = [], arpl_cs.Confusing.discern
+    told = lambda run, images: steps.append(run.step) or plain(run, images)  # noqa: E731
+    monkeypatch.setattr(arpl_cs.Confusing, "discern", told)
+    fit("arpl_cs", new_model(), tmp_path, Batches(3), epochs=2)
+    assert steps == [0, 1, 2] * 2

@@ -313,3 +313,14 @@ def test_dropout_in_timms_blocks_is_where_kims_code_has_it():
     assert not torch.equal(*(network.train()(images).logits for _ in range(2)))
     with pytest.raises(ValueError, match=r"residual blocks.*mobilenetv3_small_100 has none"):
         models.from_timm(classes=3, features=8, backbone="mobilenetv3_small_100", dropout=0.1)
+
+
+@pytest.mark.parametrize("name", ["wrn_10_1", "wrn_40_4"])
+def test_dropout_of_a_wide_network_is_in_each_block(name):
+    model = models.MODELS.bind(name, classes=2, dropout=0.3)()
+    dropped = [part.p for part in model.modules() if isinstance(part, torch.nn.Dropout)]
+    assert dropped == [0.3] * len(dropped) != []
+
+
+def test_features_are_divided_by_what_a_setting_says():
+    assert models.fast_conv(classes=2, features=4, width=4, cold=3.0).trunk[-1].by == 3.0

@@ -190,3 +190,9 @@ def test_sets_of_other_shapes_are_not_joined():
     parts = {"a": held(noise(1, 3, 4, 4)), "b": Images(pd.DataFrame(), None, (1, 4, 4))}
     with pytest.raises(ValueError, match=r"one shape; got \[\(1, 4, 4\), \(3, 4, 4\)\]"):
         datasets.joined(parts)
+
+
+def test_gaussian_noise_has_the_mean_and_deviation_that_are_asked_for():
+    for mean, sd in ((0.5, 0.1), (0.25, 0.05)):
+        pixels = everything(READERS["gaussian_noise"](count=9, mean=mean, sd=sd)) / 255
+        assert (pixels.mean().item(), pixels.std().item()) == pytest.approx((mean, sd), abs=0.01)

@@ -188,3 +188,26 @@ def test_other_edges_are_refused(size):
 def test_a_model_without_a_spare_output_is_refused(tmp_path):
     with pytest.raises(ValueError, match="need labels below K of"):
         fit("osrci", new_model(), tmp_path, Batches(3))
+
+
+def test_a_search_is_as_fast_as_it_is_told_to_be(tmp_path):
+    images = []
+    for speed in (9.0, 0.1):
+        trained(tmp_path / f"{speed}", cf_speed=speed, epochs=1)
+        images.append(checkpoint(tmp_path / f"{speed}" / "counterfactuals")["images"])
+    assert not torch.equal(*images)
+
+
+def test_only_the_last_stage_has_a_best_epoch(tmp_path):
+    _, history = trained(tmp_path, validate=lambda _: {"best": 1.0})
+    assert history.groupby("stage")["best"].count().to_dict() == {1: 0, 3: 2}
+    assert not (tmp_path / "gan" / "best.pt").exists()
+
+
+def test_a_price_of_the_distance_keeps_counterfactuals_nearer(first_stage):
+    images = IMAGES[~TEST & (LABELS < 5)][:100]
+    rebuilt = search(first_stage, images, steps=0)
+    near, free = (
+        (search(first_stage, images, distance=x) - rebuilt).abs().mean() for x in (5.0, 0.0)
+    )
+    assert near < free

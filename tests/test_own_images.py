@@ -753,3 +753,17 @@ def test_a_report_of_a_folder_reads_tables_without_stamp_and_where_it_fails_the_
     with pytest.raises(ValueError, match="parquet"):
         strange.build()
     assert "<td>x</td>" in made.read_text()
+
+
+def test_images_are_near_up_to_eight_bits_of_a_hash_and_no_further():
+    rows = pd.DataFrame({"sample": ["a", "b"], "split": ["train", "test"]})
+    for bits, said in ((8, 1), (9, 0)):
+        hashes = np.array([[0, 0], [2**bits - 1, 0]], np.uint64)
+        assert len([*examined._near(rows, hashes)]) == said
+
+
+def test_the_dry_run_refuses_equal_images_of_two_classes_on_one_side(folder):
+    first, *_, last = read(folder).rows.query("split == 'train'").sort_values("wnid")["path"]
+    (folder / "images" / last).write_bytes((folder / "images" / first).read_bytes())
+    with pytest.raises(ValueError, match=r"the same pixels: .*train.*train"):
+        list(examined.benchmark(experiment(), Machine()))

@@ -93,3 +93,11 @@ def test_a_step_is_the_paper_s_sum_with_the_largest_of_two_placeholders(tmp_path
 def test_a_cut_outside_of_the_trunk_is_refused(cut, tmp_path):
     with pytest.raises(ValueError, match=r"need a cut in \[1, 5\]"):
         fit("proser", new_model(name="proser"), tmp_path, Batches(3), cut=cut)
+
+
+def test_shares_of_a_mixture_are_drawn_as_alpha_says(tmp_path, monkeypatch):
+    drawn, plain = [], torch.distributions.Beta
+    monkeypatch.setattr(torch.distributions, "Beta", lambda *of: drawn.append(of) or plain(*of))
+    few = {"epochs": 1, "plain_epochs": 0, "alpha": 0.3}
+    fit("proser", new_model(name="proser"), tmp_path, Batches(3), **few)
+    assert {*drawn} == {(0.3, 0.3)}

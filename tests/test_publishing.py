@@ -109,11 +109,28 @@ def test_a_card_names_no_params_file_that_says_otherwise(packed, project, tmp_pa
 
 def test_the_measures_are_those_of_metrics():
     table = scores()
-    drawn = publishing._measured(table, "max_logit")
+    drawn, unit, notes = publishing._measured(table, "max_logit")
     known, unknown = (part["max_logit"] for _, part in table.groupby(table["label"] < 0))
     value, low, high = drawn["auroc"]
     assert value == pytest.approx(metrics.auroc(known.to_numpy(), unknown.to_numpy()))
     assert low < value < high
+    assert unit == "class"
+    assert any(note.startswith("few classes, 12 known, 8 unknown") for note in notes)
+
+
+def test_a_card_has_a_dash_for_what_too_few_images_decide_and_says_why():
+    card = publishing._card("a/b", {"params": None}, scores(), "0").decode()
+    assert "| ccr_at_fpr_0.01 | - | - | - |" in card  # of 40 unknown images
+    assert re.search(r"\| ccr_at_fpr_0.1 \| 0\.\d+ \| - \| - \|", card)
+    assert "- no CCR at FPR 0.001, 0.01: that is less than one of 40 unknown images." in card
+
+
+def test_a_card_draws_images_where_a_role_has_one_class():
+    for at in (slice(0, 60), slice(60, 100)):
+        table = scores()
+        table.loc[table.index[at], "class"] = "one"
+        card = publishing._card("a/b", {"params": None}, table, "0").decode()
+        assert "with 95 % intervals over test images" in card
 
 
 @pytest.mark.parametrize(("left", "told"), [(-1, "Negative test images"), (0, "All test images")])
@@ -156,3 +173,10 @@ def test_croissant_describes_the_list_so_that_its_library_reads_the_rows(tmp_pat
 
 def test_what_is_published_comes_in_again(published, tmp_path):
     assert set(archive.unpack(tmp_path / "public.zip").values()) == {"here already, the same"}
+
+
+def test_a_card_is_of_unknown_images_where_negatives_were_tested_too():
+    table = scores()
+    table.loc[table["class"] > "c15", ["label", "role"]] = [-1, "negative"]
+    card = publishing._card("a/b", {"params": None}, table, "0").decode()
+    assert "Unknown test images" in card

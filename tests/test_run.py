@@ -1088,3 +1088,18 @@ def test_pandas_prints_in_the_next_kernel_as_in_the_first(tmp_path):
     assert [ends[0], ends[2]] == [("ok", "False"), ("ok", "True")]
     assert ends[1] == ends[3]
     assert "'display.max_columns': 20," in ends[1][1]
+
+
+def test_every_run_of_ones_own_is_an_input_and_of_others_those_that_repeat(monkeypatch, tmp_path):
+    from types import SimpleNamespace
+
+    from osnb.book.run import execution
+
+    file, stamp = tmp_path / "scores.json", {"run": "a-width8", "notebook": "n"}
+    monkeypatch.setattr(execution.stamps, "finished", lambda *_: [(file, stamp)])
+    monkeypatch.setattr(execution.stamps, "data", lambda _: "d")
+    monkeypatch.setattr(execution, "_described", lambda *_: {})
+    monkeypatch.setattr("osnb.evidence.tables.repeats", lambda *_: None)
+    made = {"collects": True, "reads": "*", "parameters": {"size": "own"}}
+    for published, found in ((False, {"a-width8": "d"}), (True, {})):
+        assert execution.inputs(SimpleNamespace(**made, published=published)) == found

@@ -397,3 +397,9 @@ def flat():
 def test_bad_input_is_refused_with_the_reason(call, reason):
     with pytest.raises(ValueError, match=reason):
         call()
+
+
+def test_the_farthest_training_sample_may_be_asked_for():
+    of = seen()
+    farthest, nearer = (features.knn(of, k=k)(of.out, known=K) for k in (120, 119))
+    assert (farthest <= nearer).all()

@@ -49,3 +49,7 @@ def test_half_of_each_digit_is_for_training():
 def test_roles_of_the_digits_are_those_of_the_house():
     classes = digit_classes().set_index("name")["label"]
     assert classes.tolist() == [0, 1, 2, 3, 4, -1, -1, -2, -2, -2]
+
+
+def test_letters_of_another_seed_are_drawn_otherwise():
+    assert (everything(READERS["glyphs"](seed=1)) != everything(READERS["glyphs"]())).any()

@@ -496,3 +496,39 @@ def test_weights_that_differ_in_the_last_digits_are_alike():
     far = models.mlp(classes=3, features=8).state_dict()
     assert checkpoint.alike(checkpoint.sums(state), checkpoint.sums(near))
     assert not checkpoint.alike(checkpoint.sums(state), checkpoint.sums(far))
+
+
+def test_a_training_that_begins_anew_leaves_no_history_of_the_one_before(tmp_path):
+    fit(new_model(), tmp_path, epochs=1)
+    with pytest.raises(FloatingPointError):
+        fit(new_model(), tmp_path, loss=lambda out, labels: out.logits.sum(dim=1) * math.nan)
+    assert not (tmp_path / "history.parquet").exists()
+
+
+def test_each_epoch_begins_from_a_seed_of_its_own(tmp_path):
+    drawn = []
+
+    def loss(out, labels):
+        drawn.append(torch.rand(()).item())
+        return LOSS(out, labels)
+
+    fit(new_model(), tmp_path, epochs=2, loss=loss)
+    assert len({*drawn}) == len(drawn) == 2 * len(batches)
+
+
+def test_weights_in_another_order_are_not_alike():
+    one, other = ({"w": torch.tensor(w)} for w in ([1.0, 2.0, 3.0], [3.0, 2.0, 1.0]))
+    assert not checkpoint.alike(checkpoint.sums(one), checkpoint.sums(other))
+
+
+def test_a_default_of_a_loss_is_told_also_behind_a_star():
+    texts = ("rate=1.0", "rate=2.0", "*, rate=1.0", "*, rate=2.0")
+    lines = ([f"def loss(out, labels, {x}):", "    return out * rate"] for x in texts)
+    told = [checkpoint.code(written(each)) for each in lines]
+    assert len({*told}) == 4
+
+
+def test_weights_that_differ_in_the_third_digit_are_not_alike():
+    state = new_model().state_dict()
+    far = {name: x * 1.001 for name, x in state.items()}
+    assert not checkpoint.alike(checkpoint.sums(state), checkpoint.sums(far))

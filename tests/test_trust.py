@@ -531,3 +531,19 @@ def test_a_byte_that_changed_on_the_way_is_refused_or_changes_nothing(received, 
                 theirs = json.loads(run_json.read_text())
                 assert {k for k in ours if ours[k] != theirs.get(k)} == OURS
             (project.folder / "runs").rename(tmp_path / f"read{rng.random()}")
+
+
+def test_texts_that_are_long_in_all_rows_together_fill_the_memory_too(tmp_path, monkeypatch):
+    import pandas as pd
+    from finished import scores
+
+    from osnb.book.archive import checking
+
+    table = pd.concat([scores(0)] * 50, ignore_index=True).assign(group="a" * 900)
+    table["sample"] = [f"s{i}" for i in range(200)]
+    table.to_parquet(tmp_path / "scores.parquet")
+    content = (tmp_path / "scores.parquet").read_bytes()
+    assert checking._digest("runs/a/b/scores.parquet", content)
+    monkeypatch.setattr(checking, "TABLE", 100_000)
+    with pytest.raises(ValueError, match="holds more than a table of"):
+        checking._digest("runs/a/b/scores.parquet", content)

@@ -84,3 +84,11 @@ def test_without_a_price_or_before_its_epochs_it_is_plain_training(price, late, 
 def test_empty_queues_and_more_outliers_than_draws_are_refused(wrong, tmp_path):
     with pytest.raises(ValueError, match="need queue > 0 and 0 < outliers <= drawn"):
         fit("vos", new_model(), tmp_path, Batches(1), **wrong)
+
+
+def test_a_step_has_as_many_outliers_of_a_class_as_are_wanted(tmp_path, monkeypatch):
+    asked, plain = [], terms.Detector.outliers
+    monkeypatch.setattr(terms.Detector, "outliers", lambda *of: asked.append(of[1:]) or plain(*of))
+    few = {"epochs": 2, "queue": 1, "plain_epochs": 0, "drawn": 7, "outliers": 3}
+    fit("vos", new_model(), tmp_path, Batches(3), **few)
+    assert {*asked} == {(7, 3)}
