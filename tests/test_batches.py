@@ -291,6 +291,9 @@ def test_a_part_of_each_batch_is_as_in_the_whole_and_nothing_else_is_read(photos
     read.clear()
     list(take(counted, part=(0, 5), **how)(1))
     assert read == [4, 4, 3]  # fewer images than parts: each takes all
+    read.clear()
+    list(take(counted, part=(0, 2), broken="skip", **how)(1))
+    assert read == [4, 4, 3]  # what others leave out, each must know
 
 
 def test_photographs_that_are_cropped_while_they_are_read_cannot_be_resident(photos):

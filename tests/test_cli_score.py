@@ -18,6 +18,7 @@ from test_cli import osnb
 
 from osnb import metrics, scores
 from osnb.base.outputs import Outputs
+from osnb.evidence import samples as draw
 
 DRAWN = ("--resamples", 40, "--seed", 3)
 SPARSE = [  # of `frame`
@@ -31,7 +32,7 @@ SPARSE = [  # of `frame`
 FEW = (
     "few classes, 3 known, {} unknown, {} negative: of 2, 3, 4, 10 classes such an interval holds "
 )
-FEW += "the truth about .75, .80, .85, .90 of the time"
+FEW += "the truth about .65, .80, .85, .90 of the time"
 
 
 def samples(seed=0, shift=2.0):
@@ -437,13 +438,13 @@ def test_draws_of_classes_need_more_than_one_and_say_what_is_empty(file):
         rows = frame()
         rows.loc[rows["label"] == -2, "class"] = name
         said = refused(file(rows), "--unit", "class")
-        assert f"--unit class needs two unknown classes or more; all are {name!r}" in said
+        assert f"need two unknown classes or more; all are {name!r} (--unit" in said
     rows = frame()
     rows.loc[rows["label"] == -1, "class"] = "n"
     said = "all negative samples are of class 'n': their intervals leave its choice out"
     assert told(file(rows), "--unit", "class")[0]["notes"] == [*SPARSE, FEW.format(5, 1), said]
     rows = changed(**{"class": [f"u{x}" if x < 0 else "k" for x in frame()["label"]]})
-    assert "needs two known classes or more; all are 'k'" in refused(file(rows), "--unit", "class")
+    assert "need two known classes or more; all are 'k'" in refused(file(rows), "--unit", "class")
 
 
 def two_sources():
@@ -464,6 +465,14 @@ def test_a_resample_leaves_each_source_as_large_as_it_is(file, unit, least):
     assert pooled["high"] - pooled["low"] > least * (row["high"] - row["low"])
 
 
+def test_known_images_are_drawn_by_source_too_and_a_half_of_them_keeps_it():
+    rows = two_sources().assign(source=np.repeat(["a", "b", "c"], [80, 120, 400]))
+    own = scores.own({name: column.to_numpy() for name, column in rows.items()}, names=["mine"])
+    known = draw._weights(own, own.label < 0, "sample", {"seed": 0, "resamples": 20})[0]
+    assert (known[:, own.source[:200] == "a"].sum(axis=1) == 80).all()
+    assert draw.taken(own, np.array([0, 599])).source.tolist() == ["a", "c"]
+
+
 def test_either_file_says_which_source_an_image_is_of(file):
     rows = two_sources()
     other = rows.assign(mine=rows["mine"].round())
@@ -481,6 +490,9 @@ def test_a_source_of_one_class_leaves_its_choice_out_and_that_is_said(file):
     rows.loc[rows["source"] == "large", "class"] = 20
     said = "sources of one class, large: their intervals leave its choice out"
     assert said in told(file(rows), "--unit", "class")[0]["notes"]
+    far = rows["source"].mask(rows["label"] < 0, rows["class"].astype(str) + " set")
+    notes = told(file(rows.assign(source=far)), "--unit", "class")[0]["notes"]
+    assert not [note for note in notes if "sources of one class" in note]  # drawn as one
     alone = rows.assign(source=rows["class"])  # of one class each: the source says no more
     plain = rows.drop(columns="source")
     found = [told(file(table), "--unit", "class")[1] for table in (alone, plain)]
@@ -493,8 +505,12 @@ def test_an_interval_that_holds_nothing_is_said(file):
     notes = told(file(one))[0]["notes"]
     assert "one unknown image: the intervals leave its choice out" in notes
     (flat,) = (note for note in notes if note.startswith("low equals high, so the draws tell"))
-    assert {"auroc", "fpr95"} <= {*flat.split(": ")[1].split(", ")}
+    assert {"auroc of mine", "fpr95 of mine"} <= {*flat.split(": ")[1].split(", ")}
     assert "accuracy" not in flat
+    file(rows, "b.csv")
+    rows["other"] = -rows["mine"]
+    notes = told(file(rows), "--against", "b.csv")[0]["notes"]
+    assert not [note for note in notes if "draws tell" in note]  # one network: no difference at all
     perfect = told(file(rows.assign(pred=rows["label"].clip(0))))[1]["unknown", "accuracy", "mine"]
     assert (perfect["low"], perfect["high"]) == metrics.exact_interval(60, 60)
 

@@ -142,6 +142,16 @@ def test_a_captured_training_that_was_stopped_ends_as_one_that_was_not(tmp_path,
     assert all(torch.equal(*pair) for pair in zip(whole, again, strict=True))
 
 
+@pytest.mark.parametrize("captured", [True, False])
+def test_a_step_is_told_to_be_capturable_where_it_is_captured(captured, monkeypatch):
+    monkeypatch.setattr(graph, "alone", nullcontext)
+    run = object.__new__(Run)
+    run.where, run.captured = SimpleNamespace(type="cuda"), captured
+    run.optimizer = torch.optim.AdamW(torch.nn.Linear(3, 2).parameters())
+    with run._on_gpu():
+        assert run.optimizer.param_groups[0]["capturable"] == captured
+
+
 def test_only_a_step_that_is_a_loss_alone_is_captured_and_on_a_cpu_none(monkeypatch):
     class More(Run):
         def values(self, images, labels):

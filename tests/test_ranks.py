@@ -20,6 +20,7 @@ import torch
 from trained import Shuffled, weights
 
 from osnb import losses, models, train
+from osnb.base import workbook
 from osnb.losses import class_weights
 from osnb.train import checkpoint, ranks
 
@@ -163,6 +164,34 @@ def test_a_training_on_more_or_fewer_devices_starts_anew(tmp_path, capsys, monke
 
 def failing(out, labels):
     raise ValueError("a loss that does not work")
+
+
+@pytest.mark.parametrize(("given", "seen"), [(None, "1"), ("GPU-a,GPU-b", "GPU-b"), ("3", "")])
+def test_each_process_sees_one_gpu(given, seen, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if given:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
+    monkeypatch.setattr(ranks.subprocess, "Popen", lambda *_, env, **__: env)
+    assert ranks._worker(1, 2, "store", 1)["CUDA_VISIBLE_DEVICES"] == seen
+
+
+class Begun(Exception):
+    """Raised at the first that a process does once it knows which it is."""
+
+
+def test_each_process_asks_for_its_own_part_of_a_batch(tmp_path, monkeypatch):
+    def begun(_):
+        raise Begun
+
+    of = batches()
+    of.part = None
+    monkeypatch.setattr(sys.modules[__name__], "batches", lambda _: of)
+    monkeypatch.setattr(ranks, "count", lambda: 2)
+    monkeypatch.setattr(ranks, "number", lambda: 1)
+    monkeypatch.setattr(workbook, "seed_all", begun)
+    with pytest.raises(Begun):
+        fit(mlp(), tmp_path)
+    assert of.part == (1, 2)
 
 
 def test_processes_that_fail_say_why(tmp_path, monkeypatch):

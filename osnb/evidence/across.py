@@ -362,7 +362,7 @@ def reflected(rho: np.ndarray) -> np.ndarray:
 
     Noise of the draws pulls the resamples towards 0, as that of the test classes pulled rho: the
     interval of these (a basic bootstrap, Davison & Hinkley 1997, eq. 5.6) lies higher than that of
-    the resamples. NaN where |rho| is 1.
+    the resamples; where noise is large it may lie beyond rho itself. NaN where |rho| is 1.
     """
     z = np.arctanh(np.clip(rho, SMALL - 1, 1 - SMALL))
     inside = np.abs(rho[0]) < 1 - SMALL

@@ -11,7 +11,7 @@ import pandas as pd
 from osnb import metrics
 from osnb.base import labels
 from osnb.base.catalogue import Catalogue
-from osnb.metrics.bootstrap import FPRS
+from osnb.metrics.bootstrap import FPRS, apart_sets
 
 TURNED = 1 / 3  # an AUROC below this is no bad luck
 CHOOSE = {"tpr": metrics.tpr_threshold, "fpr": metrics.fpr_threshold}
@@ -20,7 +20,7 @@ CCR = {f"ccr_at_fpr_{fpr:g}": fpr for fpr in FPRS}
 SHARES = {"accuracy", "ccr_at_fpr_1"}  # one share of the known samples under two names
 ENOUGH = 10  # unknown samples accepted, below which a drawn interval of a CCR is far too narrow
 MANY = 20  # classes of a role, from which on an interval over classes is what it says
-FEW = "of 2, 3, 4, 10 classes such an interval holds the truth about .75, .80, .85, .90 of the time"
+FEW = "of 2, 3, 4, 10 classes such an interval holds the truth about .65, .80, .85, .90 of the time"
 
 
 class Side(NamedTuple):
@@ -112,9 +112,10 @@ def measures(samples: list, unit: str, **draws: int) -> Iterator[dict[str, Any]]
     """
     if unit == "class" and len(samples) == 2 and all(len(own.unit) for own in samples):
         _alike("classes", samples[0], [own.unit for own in samples])
-    sources = next((own.source for own in samples if len(own.source)), ())
+    if unit == "class":
+        _several(samples[0], " (--unit sample draws samples)")
     for role, other in roles(samples[0]).items():
-        weights = _weights(samples[0]._replace(source=sources), other, unit, draws)
+        weights = _weights(sourced(samples), other, unit, draws)
         drawn = {}
         for name, pair in _pairs(samples).items():
             sides = (side(*each, role) for each in zip(samples, pair, strict=True))
@@ -124,6 +125,12 @@ def measures(samples: list, unit: str, **draws: int) -> Iterator[dict[str, Any]]
             row = {"role": role, "measure": measure, "score": name}
             row |= _row(*(values[measure] for values in drawn[name]))
             yield row | exact if measure in SHARES else row
+
+
+def sourced(samples: list):
+    """The first, with the sources of whichever has some."""
+    sources = (own.source for own in samples if len(own.source))
+    return samples[0]._replace(source=next(sources, ()))
 
 
 def _row(first: np.ndarray, second: np.ndarray | None = None) -> dict[str, float]:
@@ -149,14 +156,19 @@ def _weights(own, other, unit: str, draws: dict[str, int]) -> tuple:
     ids = _ids(own, unit)
     if unit == "class" and other.any() and not len(own.unit):
         raise ValueError("--unit class needs a column class, since one label is of many unknowns")
-    for role, rows in {"known": known, "unknown": own.label == labels.UNKNOWN}.items():
-        if unit == "class" and len(one := {*map(str, ids[rows])}) == 1:
-            why = f"all are {one.pop()!r} (--unit sample draws samples)"
-            raise ValueError(f"--unit class needs two {role} classes or more; {why}")
     sides = known, other if other.any() else known
     sets = [own.source[rows] if len(own.source) else None for rows in sides]
     weights = metrics.role_weights(*(ids[rows] for rows in sides), sets=sets, **draws)
     return weights if other.any() else (weights[0], weights[0][:, :0])
+
+
+def _several(own, otherwise: str = "") -> None:
+    """Refuse draws of classes where a role has one; of unknown ones only names tell."""
+    for role, rows in {"known": own.label >= 0, "unknown": own.label == labels.UNKNOWN}.items():
+        one = {*map(str, _ids(own, "class")[rows])}
+        if len(one) == 1 and (role == "known" or len(own.unit)):
+            why = f"all are {one.pop()!r}{otherwise}"
+            raise ValueError(f"draws of classes need two {role} classes or more; {why}")
 
 
 def _ids(own, unit: str) -> np.ndarray:
@@ -232,8 +244,9 @@ def unsure(own, unit: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
             sentences.append(f"one {role} image: the intervals leave its choice out")
     if unit == "class":
         sentences += _undivided(own, of)
-    if flat := [*dict.fromkeys(row["measure"] for row in rows if row["low"] == row["high"])]:
-        sentences.append(f"low equals high, so the draws tell nothing: {', '.join(flat)}")
+    flat = [row for row in rows if row["low"] == row["high"] and row.get("difference") != 0]
+    if names := [*dict.fromkeys(f"{row['measure']} of {row['score']}" for row in flat)]:
+        sentences.append(f"low equals high, so the draws tell nothing: {', '.join(names)}")
     return sentences
 
 
@@ -251,11 +264,14 @@ def _undivided(own, of: Mapping[str, np.ndarray]) -> list[str]:
     if counts.get("negative") == 1:
         one = classes[of["negative"]].iloc[0]
         sentences.append(f"all negative samples are of class {one!r}: {why}")
-    sources = classes.groupby(own.source).nunique() if len(own.source) else pd.Series()
-    if 0 < (alone := sources == 1).sum() < len(sources):
-        sentences.append(
-            f"sources of one class, {', '.join(map(str, sources[alone].index))}: {why}"
-        )
+    alone = []
+    for at in of.values() if len(own.source) else ():
+        codes, names = pd.factorize(classes[at])[0], own.source[at]
+        apart = apart_sets(codes, names)
+        if len({*apart}) > 1:
+            alone += [*pd.unique(names[pd.Series(codes).groupby(apart).transform("nunique") == 1])]
+    if alone:
+        sentences.append(f"sources of one class, {', '.join(map(str, alone))}: {why}")
     return sentences
 
 
@@ -419,6 +435,7 @@ def measured(own, groups: np.ndarray, *, seed: int, resamples: int) -> pd.DataFr
         was drawn again); for the other half also what `choice` says: picked on, best, p, holm,
         differs.
     """
+    _several(own)
     known, rows = own.label >= 0, []
     for group in pd.unique(groups[~known]):
         other = ~known & (groups == group)

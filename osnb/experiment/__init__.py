@@ -70,7 +70,7 @@ class Machine:
     Attributes:
         data: their folder; empty: $OSNB_DATA, or data/ in the project. "cifar10=/a textures=/b"
             gives some readers folders of their own.
-        workers: threads that decode ahead.
+        workers: threads that decode ahead; none for images that are resident.
         cache: folder where photographs are kept resized; empty: none.
         resident: keep all pixels on the GPU, for small images.
         captured: a training step on a GPU is one CUDA graph.

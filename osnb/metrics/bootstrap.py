@@ -398,7 +398,7 @@ def bootstrap_weights(
     size, rng = codes.max() + 1, np.random.default_rng(seed)
     if sets is not None:
         draw = partial(bootstrap_weights, seed=rng, resamples=resamples)
-        return of_sets(_apart(codes, sets), lambda _, at: draw(codes[at]), resamples=resamples)
+        return of_sets(apart_sets(codes, sets), lambda _, at: draw(codes[at]), resamples=resamples)
     weights = np.ones((1 + resamples, len(codes)), np.uint16)
     step = max(1, CACHED // size)
     for start in range(1, len(weights), step):
@@ -431,7 +431,7 @@ def of_sets(
     return copies
 
 
-def _apart(units: np.ndarray, sets: np.ndarray) -> np.ndarray:
+def apart_sets(units: np.ndarray, sets: np.ndarray) -> np.ndarray:
     """(N,) numbers of the sets that can be drawn apart, of samples of units (N,) from 0."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from osnb.base.catalogue import Catalogue
 from osnb.base.outputs import Outputs
 
-SLOPES = 64  # images whose gradients are computed at once: they take more memory than a training
+SLOPES = 64  # images whose gradients a GPU computes at once: they take more than a training's
 
 
 def device(model: nn.Module | None = None) -> torch.device:
@@ -50,7 +50,7 @@ def predict(
         model.eval().to(memory_format=torch.channels_last)
     where = device(model)
     parts = []
-    with _all_bits():
+    with _all_bits(where):
         for images, _ in batches(0):
             out = forward(look or model, images, where, precision)
             given = (part for part in out[:2] if isinstance(part, Tensor))
@@ -59,14 +59,17 @@ def predict(
 
 
 @contextmanager
-def _all_bits() -> Iterator[None]:
+def _all_bits(where: torch.device) -> Iterator[None]:
     """Meanwhile a GPU's float32 convolutions keep 24 bits of a number; torch's usual TF32, 11."""
-    usual = torch.backends.cudnn.allow_tf32
-    torch.backends.cudnn.allow_tf32 = False
+    switch = getattr(torch.backends.cudnn, "conv", None)  # torch before 2.9 has none
+    if where.type != "cuda" or not switch:
+        yield
+        return
+    usual, switch.fp32_precision = switch.fp32_precision, "ieee"
     try:
         yield
     finally:
-        torch.backends.cudnn.allow_tf32 = usual
+        switch.fp32_precision = usual
 
 
 def forward(model: Callable, images: Tensor, where: torch.device, precision: str) -> Outputs:
@@ -187,7 +190,9 @@ def odin_steps(
         return Outputs(logits, torch.stack([out.features for out in outs], dim=1))
 
     def look(images: Tensor) -> Outputs:
-        parts = [stepped(part)[:2] for part in images.split(SLOPES)]
+        parts = [
+            stepped(part)[:2] for part in images.split(SLOPES if images.is_cuda else len(images))
+        ]
         return Outputs(*map(torch.cat, zip(*parts, strict=True)))
 
     out = predict(model, batches, look=look)

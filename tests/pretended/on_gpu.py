@@ -10,6 +10,7 @@ import torch
 import yaml
 from IPython.core.interactiveshell import InteractiveShell
 
+from osnb import models, train
 from osnb.base import workbook
 from osnb.experiment import Experiment, Machine, examined, rehearsal
 from osnb.train import loop
@@ -63,6 +64,37 @@ def test_images_that_lie_there_have_the_digests_of_those_on_the_cpu():
         assert parts.images.read(np.arange(2)).is_cuda
         assert parts.inputs == on_cpu.inputs
         assert examined._digests(parts)[0].equals(examined._digests(on_cpu)[0])
+
+
+def test_batches_are_made_in_threads_unless_images_lie_there_and_are_pinned_on_a_gpu_alone():
+    exp = Experiment.named("cifar10", method="softmax", overrides=FEW)
+    for machine, threads in (("workers=2", 2), ("workers=2 resident=true", 0)):
+        assert not exp.parts(Machine.of(machine)).test.pinned
+        with gpu():
+            parts = exp.parts(Machine.of(machine))
+        assert parts.test.pinned
+        assert {x.threads for x in (parts.test, *parts.train)} == {threads}
+
+
+def test_predictions_have_all_bits_there_and_odin_takes_few_images_at_once():
+    sizes, bits, switch = [], [], torch.backends.cudnn.conv
+    network = models.MODELS.bind("conv", classes=3, channels=1, features=4, width=2)()
+
+    def noted(_, images):
+        bits.append(switch.fp32_precision)
+        sizes.append(len(images[0]))
+
+    network.register_forward_pre_hook(noted)
+    batch = torch.rand(100, 1, 32, 32)
+    usual = switch.fp32_precision
+    assert usual != "ieee"
+    for where in (nullcontext(), gpu()):
+        with where:
+            network.to(train.device())
+            train.odin(network, lambda _: [(batch, None)], temperature=10.0, epsilon=0.1)
+    assert sizes == [100, 100, 64, 64, 36, 36]
+    assert bits == [usual] * 2 + ["ieee"] * 4
+    assert switch.fp32_precision == usual
 
 
 def trained(folder, where, *, stop=0, step=0):

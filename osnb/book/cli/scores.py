@@ -314,7 +314,7 @@ def _remarks(samples: list, unit: str, rows: list[dict], *, asked: bool) -> list
 
     first, *others = samples
     notes = [note for other in others for note in of.unpaired(first, other, asked=asked)]
-    notes += of.unsure(first, unit, rows)
+    notes += of.unsure(of.sourced(samples), unit, rows)
     notes += [UNKNOWABLE] * ("none" in of.roles(first))
     return notes + [note for sample in samples for note in of.turned(sample)]
 
