@@ -447,7 +447,7 @@ def write(content: dict[str, Any], json: Path | None, out: Path | None, title: s
     print(title)
     print(record.plain(table.to_string(index=False, float_format="{:.4f}".format)))
     for note in content["notes"]:
-        typer.echo(f"osnb: {note}", err=True)
+        typer.echo(f"osnb: {record.plain(note)}", err=True)
 
 
 def _own(file: Path, known: int, names: list[str]):
