@@ -12,6 +12,7 @@ from osnb.base import stamps, workbook
 from osnb.base.outputs import Outputs
 from osnb.book import record
 from osnb.book.cli.scores import _own
+from osnb.evidence import samples
 from osnb.experiment import Experiment, Machine, cached
 from osnb.scores import Seen, features
 from osnb.train import checkpoint
@@ -173,6 +174,7 @@ def test_the_command_prints_every_rule_and_writes_a_file_for_osnb_score(run, tmp
     assert all(f"\n{name} " in out for name in seconds.index)
     read = _own(tmp_path / "all.csv", 0, [])
     assert {*read.scores} == {*seconds.index}
+    assert read.source.tolist() == table["task"].tolist()
     np.testing.assert_allclose(read.scores["vim"], table["vim"])
     (place.parent / "mini_digits").symlink_to(folder)
     assert osnb("rules", "12_train/mini_digits", "--save")[0] == 0
@@ -184,6 +186,10 @@ def test_the_command_prints_every_rule_and_writes_a_file_for_osnb_score(run, tmp
     glyphs = measured[measured["against"] == "glyphs"].set_index("rule")["value"]
     by_hand = metrics.auroc(table["vim"][known], table["vim"][table["task"] == "glyphs"])
     assert glyphs["vim"] == pytest.approx(by_hand, abs=1e-5)
+    columns = {k: x.to_numpy() for k, x in table.rename(columns={"task": "source"}).items()}
+    own = samples.measured(scores.own(columns), table["task"].to_numpy(), seed=0, resamples=2000)
+    numbers = ["value", "low", "high"]
+    np.testing.assert_allclose(measured[numbers], own[numbers], atol=1e-5)
     assert len(measured) == 30 * measured["against"].nunique()
     said = refused("rules", "13/results")
     assert "13/results must be one training run that is done; it is" in said

@@ -118,6 +118,17 @@ def test_the_measures_are_those_of_metrics():
     assert any(note.startswith("few classes, 12 known, 8 unknown") for note in notes)
 
 
+def test_a_card_draws_each_source_by_itself():
+    table = scores().assign(source=np.repeat(["known", "large", "small"], [60, 10, 30]))
+    table.loc[table["source"] == "large", "max_logit"] += 5
+    ends = [
+        publishing._measured(rows, "max_logit")[0]["auroc"]
+        for rows in (table, table.drop(columns="source"))
+    ]
+    apart, pooled = (high - low for _, low, high in ends)
+    assert apart < 0.75 * pooled
+
+
 def test_a_card_has_a_dash_for_what_too_few_images_decide_and_says_why():
     card = publishing._card("a/b", {"params": None}, scores(), "0").decode()
     assert "| ccr_at_fpr_0.01 | - | - | - |" in card  # of 40 unknown images

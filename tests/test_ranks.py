@@ -22,7 +22,7 @@ from trained import Shuffled, weights
 from osnb import losses, models, train
 from osnb.base import workbook
 from osnb.losses import class_weights
-from osnb.train import checkpoint, ranks
+from osnb.train import checkpoint, loop, ranks
 
 pytestmark = pytest.mark.slow
 for module in (sys.modules[__name__], sys.modules[Shuffled.__module__]):
@@ -173,6 +173,14 @@ def test_each_process_sees_one_gpu(given, seen, monkeypatch):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", given)
     monkeypatch.setattr(ranks.subprocess, "Popen", lambda *_, env, **__: env)
     assert ranks._worker(1, 2, "store", 1)["CUDA_VISIBLE_DEVICES"] == seen
+
+
+def test_more_processes_than_there_are_gpus_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "device", lambda *_: torch.device("cuda"))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(ValueError, match="need devices from 1 to 1, the GPUs here; got devices=2"):
+        fit(mlp(), tmp_path, devices=2)
+    assert not [*tmp_path.iterdir()]
 
 
 class Begun(Exception):

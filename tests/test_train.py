@@ -532,3 +532,18 @@ def test_weights_that_differ_in_the_third_digit_are_not_alike():
     state = new_model().state_dict()
     far = {name: x * 1.001 for name, x in state.items()}
     assert not checkpoint.alike(checkpoint.sums(state), checkpoint.sums(far))
+
+
+def test_an_optimizer_that_goes_on_elsewhere_keeps_its_own_way_of_a_step():
+    optimizer = torch.optim.AdamW(new_model().parameters(), lr=0.5)
+    state = optimizer.state_dict()
+    on_gpu = {"fused": True, "capturable": True, "lr": torch.tensor(0.25)}
+    state["param_groups"] = [group | on_gpu for group in state["param_groups"]]
+    optimizer.load_state_dict(checkpoint.placed(state, optimizer))
+    (group,) = optimizer.param_groups
+    assert (group["fused"], group["capturable"], group["lr"]) == (None, False, 0.25)
+    assert type(group["lr"]) is float
+    group["lr"] = torch.tensor(0.5)
+    (group,) = checkpoint.placed(state, optimizer)["param_groups"]
+    assert isinstance(group["lr"], torch.Tensor)
+    assert group["lr"] == 0.25
